@@ -55,6 +55,31 @@ void pane_add(struct pane *pane, const char *format, ...)
         append(line, PANE_LINE_BYTES, "\033[0m");
 }
 
+/* The bytes of a text that take at most so many columns, up to a space; all, if they do. */
+static int bytes_within(const char *text, int columns)
+{
+    char piece[PANE_LINE_BYTES];
+    snprintf(piece, sizeof piece, "%s", text);
+    cut(piece, columns);
+    int length = (int)strlen(piece), most = length;
+    if (text[length] == '\0')
+        return length;
+    while (length > 1 && text[length] != ' ')
+        length--;
+    return length > 1 ? length : most;
+}
+
+void pane_add_words(struct pane *pane, const char *before, const char *text)
+{
+    int columns = pane->columns - width_of(before);
+    while (*text != '\0' && pane->count < PANE_LINES) {
+        int length = bytes_within(text, columns);
+        pane_add(pane, "%s%.*s", before, length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+}
+
 const char *pane_style(const struct view *view, const char *code)
 {
     return view->is_plain ? "" : code;
@@ -91,6 +116,12 @@ static void print_padded(const char *line, int columns, FILE *to)
 static void print_line(const struct view *view, FILE *to)
 {
     fputs(view->interval_ms == 0 ? "\n" : "\033[K\r\n", to);
+}
+
+void pane_keep(struct pane *pane, int most)
+{
+    if (pane->count > most)
+        pane->count = most;
 }
 
 void pane_print(const struct pane *pane, FILE *to)

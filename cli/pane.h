@@ -35,6 +35,9 @@ struct pane_bar {
 
 /* A line. */
 void pane_add(struct pane *pane, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text in as many lines as it takes, each after `before`: an indentation, or a colour. No escape
+ * sequence of the text has a space between its beginning and its end. */
+void pane_add_words(struct pane *pane, const char *before, const char *text);
 void pane_add_title(struct pane *pane, const char *title);
 
 /* The escape sequence, or nothing where there are no colours. */
@@ -42,6 +45,9 @@ const char *pane_style(const struct view *view, const char *code);
 
 /* `part` of `whole` in at most so many columns. */
 struct pane_bar pane_bar(const struct view *view, uint64_t part, uint64_t whole, int columns);
+
+/* Leaves its first lines, at most so many. */
+void pane_keep(struct pane *pane, int most);
 
 void pane_print(const struct pane *pane, FILE *to);
 void pane_print_beside(const struct pane *left, const struct pane *right, FILE *to);

@@ -12,6 +12,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+/* What a picture takes, without the last column and line. */
+#define COLUMNS_LEAST 39
+#define ROWS_LEAST 9
+
 /* The bytes of one key come together. */
 #define KEY_BYTES_MS 20
 
@@ -69,7 +73,8 @@ bool terminal_is_utf8(void)
     return false;
 }
 
-void terminal_measure(struct view *view)
+/* The last column and line stay free: a terminal may wrap there. */
+static void measure(struct view *view)
 {
     struct winsize size = {0};
     const char *columns = getenv("COLUMNS");
@@ -77,13 +82,37 @@ void terminal_measure(struct view *view)
     view->rows = 24;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         view->columns = size.ws_col;
-        view->rows = size.ws_row;
+        view->rows = size.ws_row > 0 ? size.ws_row : 24;
     } else if (columns != NULL && atoi(columns) > 0) {
         view->columns = atoi(columns);
     }
-    /* The last column stays free: a terminal may wrap there. */
-    view->columns = view->columns < 40 ? 40 : view->columns - 1;
-    view->rows = view->rows < 10 ? 10 : view->rows - 1;
+    view->columns--;
+    view->rows--;
+}
+
+void terminal_measure(struct view *view)
+{
+    measure(view);
+    view->columns = view->columns < COLUMNS_LEAST ? COLUMNS_LEAST : view->columns;
+    view->rows = view->rows < ROWS_LEAST ? ROWS_LEAST : view->rows;
+}
+
+bool terminal_has_room(struct view *view)
+{
+    measure(view);
+    if (view->columns >= COLUMNS_LEAST && view->rows >= ROWS_LEAST)
+        return true;
+    terminal_begin_picture();
+    printf("%.*s", view->columns, "the terminal is too small");
+    terminal_end_picture();
+    return false;
+}
+
+bool terminal_is_there(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+           (kind == NULL || strcmp(kind, "dumb") != 0);
 }
 
 /* The rest of an escape sequence; unknown ones are ignored. */

@@ -27,11 +27,18 @@ enum terminal_key {
 
 bool terminal_is_utf8(void);
 
-/* How large it is; without one, 80 columns or what COLUMNS says. */
+/* How large it is, 40 columns and 10 lines at least; without one, 80 columns or what COLUMNS
+ * says. */
 void terminal_measure(struct view *view);
+
+/* The same, before each picture; false: it is smaller, and says so instead. */
+bool terminal_has_room(struct view *view);
 
 void terminal_take(void);
 void terminal_restore(void);
+
+/* True if it can show a picture: it is one, and moves its cursor. */
+bool terminal_is_there(void);
 
 /* Waits for a key. */
 int terminal_key(uint32_t most_ms);

@@ -139,7 +139,8 @@ static bool obey(struct view *view, int key)
 
 static void show(struct view *view, const struct target *now, const struct target *last)
 {
-    terminal_measure(view);
+    if (!terminal_has_room(view))
+        return;
     terminal_begin_picture();
     view_print(view, now, last, stdout);
     terminal_end_picture();
@@ -207,12 +208,13 @@ static int choose(struct view *view)
     static struct process_row rows[ROWS_MOST];
     int count = find_rows(view, rows);
     for (;;) {
-        terminal_measure(view);
         view->first = view->first >= count ? count - 1 : view->first;
         view->first = view->first < 0 ? 0 : view->first;
-        terminal_begin_picture();
-        view_print_list(view, rows, count, view->first, stdout);
-        terminal_end_picture();
+        if (terminal_has_room(view)) {
+            terminal_begin_picture();
+            view_print_list(view, rows, count, view->first, stdout);
+            terminal_end_picture();
+        }
         int key = terminal_key(LIST_MS);
         if (key == KEY_END || (key == 'q' && !view->is_typing))
             return 0;
@@ -349,7 +351,7 @@ int command_top(int argument_count, char **arguments)
             return EXIT_USAGE;
     if (wish.is_all && (wish.way != WAY_SERVE || wish.pid != 0))
         return complain(EXIT_USAGE, "top: --all goes with --serve, and without a process");
-    bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    bool is_terminal = terminal_is_there();
     if (wish.pid == 0 && !wish.is_all && (wish.way != WAY_TERMINAL || !is_terminal))
         return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
     hak_shm_remove_left((uint32_t)wish.pid);

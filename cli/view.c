@@ -236,21 +236,23 @@ static void add_sizes(struct pane *pane, const struct target *now, int most)
                  *pane->view->filter == '\0' ? " yet" : " of such a size");
 }
 
-/* One sentence, in as many lines as it takes. */
 static void add_verdict(struct pane *pane, const struct target *now)
 {
     char verdict[512];
-    const struct view *view = pane->view;
     verdict_write(verdict, sizeof verdict, now);
-    for (char *at = verdict; *at != '\0';) {
-        int length = (int)strlen(at), most = pane->columns;
-        if (length > most) {
-            for (length = most; length > 1 && at[length] != ' '; length--)
-                continue;
-        }
-        pane_add(pane, "%s%.*s", pane_style(view, GREEN), length, at);
-        at += length + (at[length] == ' ');
-    }
+    pane_add_words(pane, pane_style(pane->view, GREEN), verdict);
+}
+
+static void add_resident(struct pane *pane, const struct target *now)
+{
+    const struct view *view = pane->view;
+    char line[256];
+    snprintf(line, sizeof line, "resident %s%s%s = heap %s + hakmem's metadata %s + all else %s",
+             pane_style(view, "\033[1m"),
+             bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
+             pane_style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
+             bytes_of(now->record_bytes).text, bytes_of(now->other_bytes).text);
+    pane_add_words(pane, "", line);
 }
 
 static void add_histories(struct pane *pane)
@@ -296,11 +298,7 @@ static void add_head(struct pane *pane, const struct target *now)
         return;
     }
     if (now->has_smaps)
-        pane_add(pane, "resident %s%s%s = heap %s + hakmem's metadata %s + all else %s",
-                 pane_style(view, "\033[1m"),
-                 bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
-                 pane_style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
-                 bytes_of(now->record_bytes).text, bytes_of(now->other_bytes).text);
+        add_resident(pane, now);
     else
         pane_add(pane, "resident %s%s%s", pane_style(view, "\033[1m"),
                  bytes_of(now->other_bytes).text, pane_style(view, "\033[0m"));
@@ -310,17 +308,20 @@ static void add_head(struct pane *pane, const struct target *now)
 
 static void add_foot(struct pane *pane)
 {
+    static const char *const help[] = {
+        "q quit   c call sites, sizes   s sort order      + - slower, faster",
+        "up down, k j, page up, page down: scroll   / filter rows   p pause",
+        "kept: free and still resident; returned: address space only",
+        "held: live, cached and free blocks of a size, in the slabs that it has",
+        "the heap's parts add up to its address space; resident is the kernel's count",
+    };
     const struct view *view = pane->view;
     if (view->interval_ms == 0)
         return;
     if (view->shows_help) {
         pane_add(pane, "%s", "");
-        pane_add(pane, "  q quit   c call sites, sizes   s sort order      + - slower, faster");
-        pane_add(pane, "  up down, k j, page up, page down: scroll   / filter rows   p pause");
-        pane_add(pane, "  kept: free and still resident; returned: address space only");
-        pane_add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
-        pane_add(pane,
-                 "  the heap's parts add up to its address space; resident is the kernel's count");
+        for (size_t i = 0; i < sizeof help / sizeof *help; i++)
+            pane_add_words(pane, "  ", help[i]);
         return;
     }
     if (view->is_typing || *view->filter != '\0')
@@ -348,7 +349,8 @@ static void fill_wide(struct pane *left, struct pane *right, const struct target
         view_add_sites(right, now->pid, rows - 1);
     if (left->view->rows == 0)
         view_add_sites(right, now->pid, SITES_ONCE);
-    left->count = left->count > rows ? rows : left->count;
+    pane_keep(left, rows);
+    pane_keep(right, rows);
 }
 
 /* All there is, one below the other. */
@@ -371,9 +373,10 @@ static void fill_low(struct pane *left, struct pane *right, const struct target 
     add_memory(left, now);
     add_rates(left, now, before);
     int room = rows - left->count > SIZES_LEAST ? rows - left->count : SIZES_LEAST;
+    room = room > rows ? rows : room;
     add_sizes(right, now, room > 1 ? room - 1 : 0);
-    right->count = right->count > room ? (room < 0 ? 0 : room) : right->count;
-    left->count = left->count > rows - room ? rows - room : left->count;
+    pane_keep(right, room);
+    pane_keep(left, rows - room);
 }
 
 void view_print(const struct view *view, const struct target *now, const struct target *before,
@@ -389,6 +392,11 @@ void view_print(const struct view *view, const struct target *now, const struct 
     right = (struct pane){.view = view, .columns = half};
     add_head(&head, now);
     add_foot(&foot);
+    if (view->rows != 0) {
+        int room = view->rows - foot.count;
+        pane_keep(&head, room > 1 ? room : 1);
+        pane_keep(&foot, view->rows - head.count);
+    }
     int rows = view->rows == 0 ? PANE_LINES : view->rows - head.count - foot.count;
     if (is_wide)
         fill_wide(&left, &right, now, before, rows);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`hakmem top`: shows a running process truly, in every way that it has, and says in one line what
 hinders it. If this fails, people look at numbers that are not, or leave a broken terminal."""
+import fcntl
 import json
 import os
 import pathlib
@@ -10,8 +11,10 @@ import re
 import select
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import urllib.error
 import urllib.request
@@ -89,6 +92,7 @@ def check_numbers():
     check_serve(process)
     check_serve_all(process)
     check_terminal(process)
+    check_small(process)
     stop(process)
     equal("nothing is left", shm_file(process.pid).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
@@ -201,14 +205,21 @@ def check_serve(process):
     server.wait(300)
 
 
+def set_size(terminal, columns, rows):
+    """Gives a terminal this size."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
 class Screen:
     """A command in a terminal of its own."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, kind="xterm", size=None):
         self.child, self.terminal = pty.fork()
         self.seen = b""
         if self.child == 0:
-            os.environ.update(LC_ALL="C", TERM="xterm")
+            os.environ.update(LC_ALL="C", TERM=kind)
+            if size is not None:
+                set_size(0, *size)
             os.execv(HAKMEM, [HAKMEM, *map(str, arguments)])
 
     def shows(self, words, seconds=120):
@@ -264,6 +275,48 @@ def check_terminal(process):
             os.kill(screen.child, end)
             equal("the signal ends it", screen.ended(), -signal.SIGTERM)
         equal("the terminal is given back", screen.seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
+
+
+def picture(screen):
+    """The lines of the next whole picture, without colours."""
+    screen.seen = b""
+    while not (whole := re.search(rb"\x1b\[H((?:(?!\x1b\[H).)*)\x1b\[J", screen.seen, re.S)):
+        screen.seen += os.read(screen.terminal, 65536)
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", whole[1].decode()).split("\n")
+
+
+def check_small(process):
+    """No line is cut in a small terminal, and no picture is larger than it."""
+    screen = Screen("top", process.pid, size=(60, 24))
+    shown = " ".join(line.strip() for line in picture(screen)[:3])
+    equal(f"the second line goes on: {shown}",
+          bool(re.search(r"\+ all else \d+\.?\d*[KMG]", shown)), True)
+    screen.type(b"h")
+    screen.shows(b"q quit   c call")
+    lines = picture(screen)
+    shown = " ".join(line.strip() for line in lines)
+    for words in ("+ - slower, faster", "/ filter rows p pause", "is the kernel's count"):
+        equal(f"the help has {words}: {lines}", words in re.sub(" +", " ", shown), True)
+    for columns, rows in ((40, 10), (60, 12), (140, 10)):
+        set_size(screen.terminal, columns, rows)
+        for _ in range(2):  # with the help, and without
+            screen.shows(b", process ")
+            lines = picture(screen)
+            equal(f"it fits in {columns}x{rows}: {lines}",
+                  len(lines) <= rows and max(map(len, lines)) < columns, True)
+            screen.type(b"h")
+    for columns, rows in ((39, 10), (40, 9), (10, 3)):
+        set_size(screen.terminal, columns, rows)
+        screen.shows(b"the termi"[:columns - 1])
+        equal(f"no room in {columns}x{rows}", picture(screen),
+              ["the terminal is too small"[:columns - 1]])
+    set_size(screen.terminal, 90, 30)
+    screen.shows(b"resident ")
+    equal("it ends well", screen.end(), 0)
+    screen = Screen("top", process.pid, kind="dumb")
+    equal("a terminal that cannot move its cursor", screen.ended(), 1)
+    equal("it says what can be done", screen.seen,
+          b"hakmem: top: not a terminal: use --once, --json or --serve\r\n")
 
 
 WORKS = ("""
