@@ -11,6 +11,8 @@
  *                 #include <hakmem/hakmem.h>
  *                 if (hakmem_thread_idle != NULL)
  *                     hakmem_thread_idle();
+ *             Such code needs -fPIE (the default of most compilers) or -fPIC: without,
+ *             the linker makes the address NULL.
  *
  * Blocks      of malloc, of the C++ operators and of these functions are interchangeable: each may
  *             be passed to free, realloc, malloc_usable_size or their twins here, by any thread.

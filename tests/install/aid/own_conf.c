@@ -10,6 +10,10 @@ int main(void)
 {
     char decay[256] = "none";
     free(malloc(100));
+#ifdef HAKMEM_WEAK
+    if (hakmem_option_get == NULL)
+        return puts(decay) < 0;
+#endif
     if (hakmem_option_get("decay", decay, sizeof decay) != 0)
         return 1;
     return puts(decay) < 0;
