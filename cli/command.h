@@ -30,7 +30,7 @@
     X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, in any form",           \
       "  --all              also zeros and settings\n"                                             \
       "  FILE               a file written by HAKMEM_STATS_FILE; -: standard input\n")             \
-    X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
+    X(top, "[PID] [--once | --json | --serve PORT] [--interval SECONDS] | --all --serve PORT",     \
       "watch where the memory of a running process is",                                            \
       "  PID                a process, which is asked to publish statistics; without\n"            \
       "                     it, the processes that map hakmem, to choose from\n"                   \

@@ -237,6 +237,7 @@
     X(glibc, "glibc.malloc.mmap_threshold", "", "", "large blocks begin at 128 KiB")               \
     X(glibc, "glibc.malloc.hugetlb", "thp", "0=auto,1=on", "transparent huge pages only")          \
     X(glibc, "glibc.malloc.tcache_count", "", "", "thread_cache bounds the bytes of all sizes")    \
+    X(glibc, "glibc.malloc.check", "mode", "0=balanced,1=hardened,2=hardened,3=hardened", "")      \
     X(glibc, "glibc.malloc.perturb", "harden", "0=none,*=zero", "freed memory is cleared")
 
 #define MIGRATE_TABLE(X)                                                                           \

@@ -80,6 +80,16 @@ static void report_no_value(const struct conf_pair *pair, enum conf_source sourc
     say(&text);
 }
 
+static void report_no_name(const struct conf_pair *pair, enum conf_source source)
+{
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line};
+    add_place(&text, pair, source);
+    hak_text_add(&text, "no name given for value ");
+    add_quoted(&text, pair->value, pair->value_bytes);
+    say(&text);
+}
+
 static void report_unknown(const struct conf_pair *pair, enum conf_source source)
 {
     char line[512];
@@ -195,7 +205,10 @@ bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
     }
     enum conf_option option = hak_conf_find_bytes(pair->name, pair->name_bytes);
     if (option == CONF_COUNT) {
-        report_unknown(pair, source);
+        if (pair->name_bytes == 0 && source != CONF_VARIABLE)
+            report_no_name(pair, source);
+        else
+            report_unknown(pair, source);
         return false;
     }
     const struct conf_row *row = &hak_conf_rows[option];

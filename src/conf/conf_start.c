@@ -29,8 +29,17 @@ static struct conf_text text_of(const char *start, size_t bytes)
     return (struct conf_text){.at = start, .end = start + bytes};
 }
 
+/* What some editors begin a text with, and is none of it. */
+static void skip_byte_order_mark(struct conf_text *text)
+{
+    static const char mark[] = {'\xef', '\xbb', '\xbf'};
+    if (text->end - text->at >= (ptrdiff_t)sizeof mark && memcmp(text->at, mark, sizeof mark) == 0)
+        text->at += sizeof mark;
+}
+
 static void set_all_lines(const char *path, struct conf_text text)
 {
+    skip_byte_order_mark(&text);
     struct conf_pair pair;
     int mistakes = 0;
     while (hak_conf_next_line(&text, &pair)) {

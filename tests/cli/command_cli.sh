@@ -41,5 +41,16 @@ refused top_never 2 "top: there is no argument '--never'" top 1 --never
 
 # Output that does not arrive is not a success.
 status=0
+HAKMEM_STATS_SHM=1 LD_PRELOAD="$PRELOAD_LIB" sleep 300 &
+sleeper=$!
+becomes "the process publishes its statistics" [ -e "/dev/shm/hakmem.$sleeper" ]
+for form in --once --json; do
+    status=0
+    "$hakmem" top "$sleeper" "$form" >/dev/full 2>"$work/full.err" || status=$?
+    equal "top $form, a full disk" "$status, $(cat "$work/full.err")" \
+        "1, hakmem: cannot write the output"
+done
+kill "$sleeper"
+status=0
 "$hakmem" options >/dev/full 2>"$work/full.err" || status=$?
 equal "a full disk: $(cat "$work/full.err")" "$status" 1

@@ -43,6 +43,8 @@ sets() {
 asked checked 0 migrate MALLOC_CHECK_=3 MALLOC_PERTURB_=165
 sets checked HAKMEM_MODE=hardened
 shows checked '^# MALLOC_PERTURB_=165: nothing to set beside HAKMEM_MODE=hardened$'
+asked tunables 0 migrate GLIBC_TUNABLES=glibc.malloc.check=3:glibc.malloc.perturb=165
+sets tunables HAKMEM_MODE=hardened
 asked unperturbed 0 migrate MALLOC_PERTURB_=0 MALLOC_CHECK_=3
 sets unperturbed HAKMEM_MODE=hardened
 asked sampled 0 migrate MALLOC_CONF=prof:true,prof_leak:false

@@ -68,6 +68,19 @@ TEST(a_mistake_in_a_file_is_reported_with_its_line)
                         "hakmem: /etc/hakmem.conf:1: ?[2J?: there is no such option\n");
 }
 
+TEST(a_byte_order_mark_is_no_part_of_the_first_name)
+{
+    CHECK_SAYS_NOTHING(read_settings("\xef\xbb\xbf"
+                                     "retain = 3M\n"));
+    read_settings("\xef\xbb\xbf"
+                  "retain = 3M\n");
+    CHECK_EQ(hak_conf_number(retain), 3 * HAK_MIB);
+    CHECK_SAYS_ONE_LINE(read_settings("\n\xef\xbb\xbf"
+                                      "retain = 3M\n"),
+                        "hakmem: /etc/hakmem.conf:2: ???retain: there is no such option; the "
+                        "nearest is retain\n");
+}
+
 TEST(a_mistake_in_a_file_does_not_hide_the_rest)
 {
     read_settings("decay = soon\nretain = 3M\n");

@@ -220,7 +220,7 @@ TEST(a_wrong_piece_of_the_packed_form_does_not_hide_the_others)
     CHECK_SAYS(hak_conf_read_packed("decay,retain:1", CONF_PACKED),
                "hakmem: HAKMEM_CONF: decay: no value given\n");
     CHECK_SAYS(hak_conf_read_packed(":5", CONF_PACKED),
-               "hakmem: HAKMEM_CONF: : there is no such option\n");
+               "hakmem: HAKMEM_CONF: no name given for value '5'\n");
 }
 
 static void start_with(const char *packed, const char *decay)
