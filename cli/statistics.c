@@ -2,6 +2,7 @@
 #include "statistics.h"
 
 #include "os/rseq.h"
+#include "stats/emit.h"
 #include "stats/summary.h"
 
 #include <ctype.h>
@@ -30,6 +31,11 @@ bool reader_sees(const struct reader *reader, const char *word)
 
 bool reader_number(struct reader *reader, uint64_t *value)
 {
+    if (reader_sees(reader, "-1")) {
+        reader->at += 2;
+        *value = HAK_LINE_NEVER_MS;
+        return true;
+    }
     const char *start = reader->at;
     *value = 0;
     for (; reader->at < reader->end && isdigit((unsigned char)*reader->at); reader->at++)

@@ -101,11 +101,12 @@ static bool add_string(struct reader *reader, const struct path *path, struct re
     return !is_reason || report_add_reason(reader, report, string);
 }
 
-/* Fractions and signs are skipped: hakmem writes none. */
+/* Fractions and signs are skipped: hakmem writes none, but for -1. */
 static bool read_number(struct reader *reader, struct path *path, struct report *report)
 {
     uint64_t value = 0;
     bool is_whole = true;
+    const char *start = reader->at;
     for (; reader->at < reader->end && strchr("+-.eE0123456789", *reader->at) != NULL &&
            *reader->at != '\0';
          reader->at++) {
@@ -113,6 +114,8 @@ static bool read_number(struct reader *reader, struct path *path, struct report 
             __builtin_add_overflow(value, (uint64_t)(*reader->at - '0'), &value))
             is_whole = false;
     }
+    if (reader->at - start == 2 && memcmp(start, "-1", 2) == 0)
+        return add(reader, path, report, HAK_LINE_NEVER_MS);
     return !is_whole || add(reader, path, report, value);
 }
 

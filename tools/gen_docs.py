@@ -191,7 +191,7 @@ error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes th
 `HAKMEM_STATS_INTERVAL=10s` also prints periodically, `HAKMEM_STATS_SIGNAL=USR2` on receipt of the
 signal; both print text if `HAKMEM_STATS` is not set. A program can call `hakmem_stats_print` for
 one of these forms, or for `summary`. All are made from one snapshot, and all but `text` contain all
-numbers.
+numbers. In these, `policy_decay_ms`, `span_keep_ms` and `pool_keep_ms` are -1 for never.
 
 | form | content |
 | --- | --- |
@@ -547,13 +547,16 @@ def policy():
 def schema():
     """docs/stats.schema.json: JSON Schema of the JSON form"""
     count = {"type": "integer", "minimum": 0}
+    time = {"type": "integer", "minimum": -1}
+    may_be_never = {"decay_ms", "span_keep_ms", "pool_keep_ms"}
 
     def strict(members, **more):
         return {"type": "object", "additionalProperties": False, "required": list(members),
                 "properties": members, **more}
 
     def group(header, table_name, name=0, meaning=1):
-        return strict({row[name]: {**count, "description": words(row[meaning]).replace("\\|", "|")}
+        return strict({row[name]: {**(time if row[name] in may_be_never else count),
+                                   "description": words(row[meaning]).replace("\\|", "|")}
                        for row in rows(header, table_name)})
 
     lock = strict({"waits": count, "waited_ns": count})

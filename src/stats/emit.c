@@ -22,7 +22,7 @@ static void add_line(struct line_writer *out, const char *name, uint64_t value)
 {
     hak_line_add(out, name);
     hak_line_add(out, ": ");
-    hak_line_number(out, value);
+    hak_line_value(out, value);
     hak_line_add(out, "\n");
     hak_line_flush(out);
 }

@@ -32,7 +32,7 @@ static void open_row(struct line_writer *out)
 static void add_member(struct line_writer *out, const char *name, uint64_t value)
 {
     add_name(out, name, "");
-    hak_line_number(out, value);
+    hak_line_value(out, value);
 }
 
 static void add_text(struct line_writer *out, const char *name, const char *value)

@@ -48,7 +48,7 @@ static void add_sample(struct line_writer *out, const char *name, enum family fa
 {
     begin_line(out, "", name);
     hak_line_add(out, family == TOTAL ? "_total " : " ");
-    hak_line_number(out, value);
+    hak_line_value(out, value);
     end_line(out, "");
 }
 

@@ -6,8 +6,6 @@
 /* Where names end, values end, and meanings begin. */
 enum { VALUE_END = 35, MEANING = 37 };
 
-#define NEVER_MS (UINT64_MAX / 4)
-
 struct tables {
     struct line_writer out;
     enum emit_detail detail;
@@ -39,7 +37,7 @@ static const char *unit_of(const char *name)
 static void add_value(struct line_writer *out, const char *name, uint64_t value)
 {
     size_t from = out->line.used;
-    if (ends_in(name, "_ms") && value >= NEVER_MS) {
+    if (ends_in(name, "_ms") && value >= HAK_LINE_NEVER_MS) {
         hak_line_add(out, "never");
     } else if (ends_in(name, "_bytes")) {
         hak_line_size(out, value);

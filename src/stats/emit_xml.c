@@ -9,7 +9,7 @@ static void add_attribute(struct line_writer *out, const char *name, uint64_t va
     hak_line_add(out, " ");
     hak_line_add(out, name);
     hak_line_add(out, "=\"");
-    hak_line_number(out, value);
+    hak_line_value(out, value);
     hak_line_add(out, "\"");
 }
 

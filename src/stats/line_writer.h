@@ -43,6 +43,15 @@ HAK_INLINE void hak_line_number(struct line_writer *out, uint64_t value)
     hak_text_add_number(&out->line, value, 10);
 }
 
+/* The same; -1 for a time that never comes. */
+HAK_INLINE void hak_line_value(struct line_writer *out, uint64_t value)
+{
+    if (value == HAK_LINE_NEVER_MS)
+        hak_line_add(out, "-1");
+    else
+        hak_line_number(out, value);
+}
+
 HAK_INLINE void hak_line_size(struct line_writer *out, uint64_t bytes)
 {
     hak_text_add_size(&out->line, bytes);

@@ -36,6 +36,17 @@ for form in $forms; do
     shows "all_$form" '^Not shown: 0 numbers\.$'
     check "$form: no line is too long" [ -z "$(awk 'length > 79' "$work/all_$form.out")" ]
 done
+# A time that never comes is no large number.
+for form in raw json xml openmetrics; do
+    HAKMEM_DECAY=never HAKMEM_STATS=$form HAKMEM_STATS_FILE="$work/never.$form" \
+        LD_PRELOAD="$PRELOAD_LIB" ls / >/dev/null
+    check "$form: no such number" sh -c '! grep -q 4611686018427387903 "$1"' sh "$work/never.$form"
+    check "$form: it is -1" grep -q -e '-1' "$work/never.$form"
+    asked "never_$form" 0 stats --all "$work/never.$form"
+    for name in span_keep_ms pool_keep_ms decay_ms; do
+        shows "never_$form" "^$name +never  "
+    done
+done
 grep . "$work/text.stats" >"$work/text.lines"
 check "text is shown as it is" sh -c 'grep . "$1" | cmp - "$2"' sh "$work/text.out" \
     "$work/text.lines"
