@@ -224,12 +224,6 @@ static size_t purge_free(size_t keep_bytes)
     return bytes;
 }
 
-size_t hak_reclaim_purge_all(void)
-{
-    drain_all(UINT64_MAX);
-    return purge_free(0);
-}
-
 static void tidy(struct heap *heap, enum heap_access access, void *context)
 {
     (void)context;
@@ -240,6 +234,13 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
 void hak_reclaim_empty_heaps(void)
 {
     hak_heaps_visit(tidy, NULL);
+}
+
+size_t hak_reclaim_purge_all(void)
+{
+    drain_all(UINT64_MAX);
+    hak_reclaim_empty_heaps();
+    return purge_free(0);
 }
 
 /* Enters the heap as the one that purges. Another purge is waited for outside of the heap. */

@@ -22,7 +22,6 @@ static HAK_NOINLINE void send_all_home(const struct slow_path *path)
         hak_waiting_drain(path->cache);
         hak_cache_flush_all(path->cache);
     }
-    hak_reclaim_empty_heaps();
     hak_reclaim_purge_all();
 }
 
