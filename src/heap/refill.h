@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/refill.h - where blocks come from when a bin is empty or bypassed.
  *
- * Owns        the order of sources: the heap's own partial slabs and spare one, slabs of other
- *             heaps, a started superslab, and a new superslab. So free memory of one heap serves
- *             all before more is taken. User heaps take nothing from other heaps: blocks in others'
+ * Owns        the order of sources: the heap's own partial slabs and spare ones, slabs of other
+ *             heaps, a started superslab, and a new superslab, before which spare slabs and the bins
+ *             of sparse classes are given up (docs/adr/0060). So free memory of one heap, and of one
+ *             class, serves all before more is taken. User heaps take nothing from other heaps: blocks in others'
  *             slabs must not be destroyed with them.
  * Invariants  if there is no memory, nothing changes.
  * Threads     any; the cache is the caller's, and busy, or NULL: the caller has none.
