@@ -2,7 +2,9 @@
 #include "heap/heap.h"
 
 #include "base/check.h"
+#include "heap/limit.h"
 #include "heap/supply.h"
+#include "policy/policy_table.h"
 #include "span/large.h"
 
 _Atomic uint32_t hak_spare_granules;
@@ -92,14 +94,15 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness
 }
 
 /* Whether an empty slab stays. Those of all heaps are given up before memory is taken from
- * elsewhere; those of a user heap serve nobody else. */
+ * elsewhere; those of a user heap serve nobody else. What limits may have purged is no slab. */
 static bool may_keep(const struct heap *heap, const struct slab *slab)
 {
     uint32_t count = heap->spare_count[slab->class_index];
     if (count == 0 && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX)
         return true;
     return !slab->is_private && count < UINT8_MAX &&
-           heap->spare_granules + slab->granule_count <= HAK_SPARE_GRANULES_MOST;
+           heap->spare_granules + slab->granule_count <= HAK_SPARE_GRANULES_MOST &&
+           hak_policy_read(limit_bytes) == 0 && !hak_limit_is_passed();
 }
 
 static void retire(struct heap *heap, struct slab *slab)

@@ -213,6 +213,18 @@ TEST(empty_slabs_stay_and_serve_again_up_to_a_bound)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
+TEST(under_a_limit_one_empty_slab_of_small_blocks_stays)
+{
+    struct heap *heap = start();
+    hak_store_relaxed(&hak_policy.limit_bytes, 1024 * HAK_MIB);
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    empty_slabs(class_index, 4);
+    CHECK_EQ(heap->spare_count[class_index], 0);
+    empty_slabs(CLASS, 4);
+    CHECK_EQ(heap->spare_count[CLASS], 1);
+    CHECK_EQ(hak_slab_record_count(), 1);
+}
+
 TEST(empty_slabs_of_one_class_serve_another_before_a_superslab_is_added)
 {
     start();
