@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/heap.h - slabs by class and fullness, behind a lock.
  *
- * Owns        struct heap: partial slabs by class and fullness, some empty ones (spare), free spans,
- *             the stack of slabs with frees to collect.
+ * Owns        struct heap: partial slabs by class and fullness, some empty (spare) ones, free
+ *             spans, the stack of slabs with frees to collect.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
- *             full slab is on none, or in a user heap on `full`. A user heap keeps one empty slab of
- *             a class at most. Records of heaps are never freed. A slab that is out (being purged)
- *             stays the heap's own, whatever is freed to it, until it is collected.
+ *             full slab is on none, or in a user heap on `full`. A user heap keeps one empty slab
+ *             of a class at most. Records of heaps are never freed. A slab that is out (being
+ *             purged) stays the heap's own, whatever is freed to it, until it is collected.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/

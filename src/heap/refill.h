@@ -2,10 +2,10 @@
 /* heap/refill.h - where blocks come from when a bin is empty or bypassed.
  *
  * Owns        the order of sources: the heap's own partial slabs and spare ones, slabs of other
- *             heaps, a started superslab, and a new superslab, before which spare slabs and the bins
- *             of sparse classes are given up (docs/adr/0060). So free memory of one heap, and of one
- *             class, serves all before more is taken. User heaps take nothing from other heaps: blocks in others'
- *             slabs must not be destroyed with them.
+ *             heaps, a started superslab, and a new one, before which spare slabs and the bins of
+ *             sparse classes are given up (docs/adr/0060-empty-slabs-stay.md). So free memory of
+ *             one heap, and of one class, serves all before more is taken. User heaps take nothing
+ *             from other heaps: blocks in others' slabs must not be destroyed with them.
  * Invariants  if there is no memory, nothing changes.
  * Threads     any; the cache is the caller's, and busy, or NULL: the caller has none.
  * Tests       tests/unit/heap/heap_test.c, tests/model/

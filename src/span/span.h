@@ -29,10 +29,10 @@ struct span {
     size_t user_bytes;       /* bytes from `user` to the end of the span */
     uint32_t first;
     uint32_t count;
-    uint32_t state;  /* enum span_state */
-    uint32_t epoch;  /* of the heap when it last became free */
-    uint32_t node;   /* on whose memory it lies, where it is warm */
-    bool is_divided; /* its mappings may end at superslabs, too (span/span_move.h) */
+    uint32_t state;      /* enum span_state */
+    uint32_t epoch;      /* of the heap when it last became free */
+    uint32_t node;       /* on whose memory it lies, where it is warm */
+    bool is_divided;     /* its mappings may end at superslabs, too (span/span_move.h) */
     uint32_t lean_count; /* places of so many granules, the last of each hardly used; or 0 */
     uint32_t piece_count;
     uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */

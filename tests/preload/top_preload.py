@@ -285,6 +285,15 @@ def picture(screen):
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", whole[1].decode()).split("\n")
 
 
+def shows_picture(screen, what, suits):
+    """Waits for a picture that suits; some before it may be of the size before."""
+    for _ in range(10):
+        lines = picture(screen)
+        if suits(lines):
+            return
+    equal(f"{what}: {lines}", False, True)
+
+
 def check_small(process):
     """No line is cut in a small terminal, and no picture is larger than it."""
     screen = Screen("top", process.pid, size=(60, 24))
@@ -301,15 +310,14 @@ def check_small(process):
         set_size(screen.terminal, columns, rows)
         for _ in range(2):  # with the help, and without
             screen.shows(b", process ")
-            lines = picture(screen)
-            equal(f"it fits in {columns}x{rows}: {lines}",
-                  len(lines) <= rows and max(map(len, lines)) < columns, True)
+            shows_picture(screen, f"it fits in {columns}x{rows}",
+                          lambda lines, width=columns, height=rows: (
+                              len(lines) <= height and max(map(len, lines)) < width))
             screen.type(b"h")
     for columns, rows in ((39, 10), (40, 9), (10, 3)):
         set_size(screen.terminal, columns, rows)
-        screen.shows(b"the termi"[:columns - 1])
-        equal(f"no room in {columns}x{rows}", picture(screen),
-              ["the terminal is too small"[:columns - 1]])
+        shows_picture(screen, f"no room in {columns}x{rows}",
+                      lambda lines, end=columns - 1: lines == ["the terminal is too small"[:end]])
     set_size(screen.terminal, 90, 30)
     screen.shows(b"resident ")
     equal("it ends well", screen.end(), 0)
