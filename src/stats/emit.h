@@ -20,10 +20,10 @@
 /* Changes when a reader of the JSON form would have to. */
 #define HAK_EMIT_JSON_SCHEMA 1
 
-/* The last row of the raw form: the number of rows before it. */
 /* As HAK_CONF_NEVER_MS; -1 in all forms but text. */
 #define HAK_LINE_NEVER_MS (UINT64_MAX / 4)
 
+/* The last row of the raw form: the number of rows before it. */
 #define HAK_EMIT_RAW_LAST "rows"
 
 /* The last line of the text form begins so. */

@@ -46,11 +46,13 @@ static void emit(enum emit_form form)
     CHECK(strlen(whole) == whole_bytes && whole_bytes > 0 && whole[whole_bytes - 1] == '\n');
 }
 
-/* Each line reads back as the number that it was made of. */
+/* Each line reads back as the number that it was made of, or as -1 for never. */
 static void number_check(const char *name, uint64_t number)
 {
     char line[128];
-    int bytes = snprintf(line, sizeof line, "%s: %" PRIu64 "\n", name, number);
+    int bytes = number == HAK_LINE_NEVER_MS
+                    ? snprintf(line, sizeof line, "%s: -1\n", name)
+                    : snprintf(line, sizeof line, "%s: %" PRIu64 "\n", name, number);
     CHECK(memmem(whole, whole_bytes, line, (size_t)bytes) != NULL);
 }
 
