@@ -440,7 +440,7 @@ def synopsis(arguments):
             mark = ("Cm " if bare.islower() else "Ar ") + bare.replace("=", " Ns = Ns Ar ")
         mark = "Op " * word.count("[") + mark + (" ..." if "..." in word else "")
         if bare == "|" and depth == 0 and lines[-1].startswith(".Op "):
-            lines.append(r".No \&|")  # what follows on the line of an option would be in its brackets
+            lines.append(r".No \&|")  # else what follows would be in the option's brackets
         elif depth > 0 or goes_on or bare == "|":
             lines[-1] += " " + mark
         else:
