@@ -273,7 +273,7 @@ static bool retire_spare(struct heap *heap, struct slab *slab)
 uint32_t hak_heap_retire_spares(struct heap *heap, uint32_t most)
 {
     uint32_t retired = 0;
-    for (uint32_t i = 0; heap->spare_granules != 0 && i < HAK_ALL_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT && retired < most; i++) {
         struct list_link *next = heap->spares[i].next;
         for (uint32_t left = heap->spare_count[i]; left != 0 && retired < most; left--) {
             struct slab *slab = hak_list_element(next, struct slab, link);

@@ -176,12 +176,8 @@ static void *bring_and_take(void *handle, struct private_heap *heap, uint32_t cl
                             bool *is_zero)
 {
     void *block = NULL;
-    const struct slab_owner *owner = &heap->heap.owner;
     hak_supply_grow_records_ahead();
-    while (hak_supply_is_dry(class_index, owner) && hak_heaps_give_up_spares())
-        continue;
-    struct pool_granules brought =
-        hak_supply_bring(class_index, &heap->heap.owner, &heap->heap.stats);
+    struct pool_granules brought = hak_heap_bring(NULL, &heap->heap, class_index);
     if (brought.count != 0 && (heap = hak_private_enter(handle, "invalid heap")) != NULL)
         block = take_and_leave(heap, class_index, is_zero, &brought);
     hak_supply_give_up(&brought);

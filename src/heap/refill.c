@@ -194,14 +194,19 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
     return taken;
 }
 
+struct pool_granules hak_heap_bring(struct cache *cache, struct heap *heap, uint32_t class_index)
+{
+    gather(cache, class_index, &heap->owner, hak_supply_is_dry);
+    return hak_supply_bring(class_index, &heap->owner, &heap->stats);
+}
+
 /* Memory for a slab of the heap that is the processor's now; false: there is none. */
 static bool bring(struct cache *cache, uint32_t class_index, struct pool_granules *brought)
 {
     struct heap *heap = hak_heap_near();
     if (heap == NULL)
         return false;
-    gather(cache, class_index, &heap->owner, hak_supply_is_dry);
-    *brought = hak_supply_bring(class_index, &heap->owner, &heap->stats);
+    *brought = hak_heap_bring(cache, heap, class_index);
     return brought->count != 0;
 }
 

@@ -44,6 +44,10 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
 void *hak_take_large(struct cache *cache, size_t bytes, size_t alignment,
                      enum large_content content);
 
+/* Memory for a slab of the heap, which the caller is not inside: what others keep without need is
+ * given up first. None: out of memory (heap/supply.h). */
+struct pool_granules hak_heap_bring(struct cache *cache, struct heap *heap, uint32_t class_index);
+
 /* The same as hak_take_one from a heap that the caller is inside, of what was brought if nothing
  * else is there; NULL: memory must be brought (heap/supply.h). */
 void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero,
