@@ -70,7 +70,7 @@ HAK_INLINE size_t hak_least_alignment(size_t bytes)
 
 /* Empty slabs stay with their heap, with so many granules together, and one of each class of blocks
  * smaller than that in any case. */
-#define HAK_SPARE_GRANULES_MOST (4 * HAK_SUPERSLAB_GRANULES)
+#define HAK_SPARE_GRANULES_MOST (8 * HAK_SUPERSLAB_GRANULES)
 #define HAK_SPARE_BLOCK_BYTES_MAX 4096u
 
 /* Partial slabs are kept by how full they are, in eighths. */

@@ -98,8 +98,8 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
 
 /* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
  * a share by policy, half of that where blocks have only come since the last flush. Of few large
- * ones those stay whose slabs are the fullest. A block that is among them twice is found: where
- * both go home, unless somebody takes it in between. */
+ * ones those stay whose slabs are the fullest: in that order they form no rows. A block that is
+ * among them twice is found: where both go home, unless somebody takes it in between. */
 static void flush_older_by(struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
@@ -108,17 +108,17 @@ static void flush_older_by(struct batch *batch, struct cache *cache, uint32_t cl
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
     uint32_t kept = (uint32_t)(held * hak_policy_read(flush_keep_percent) / 100);
     kept = room->was_flushed ? kept / 2 : kept;
-    if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
+    bool is_ordered = is_large && held <= HAK_ORDER_BLOCKS_MOST;
+    if (is_ordered) {
         hak_order_by_slab_use(blocks, held);
-        hak_order_reverse(blocks, held);
     }
     room->was_flushed = true;
     struct bin_checked bin = {blocks, kept, held};
     struct rows rest;
-    if (hak_bin_check_rows(&bin, class_index, &rest)) {
+    if (!is_ordered && hak_bin_check_rows(&bin, class_index, &rest)) {
         put_back(batch, kept, cache, class_index);
         hak_flush_rows(&rest, class_index, &cache->stats);
-    } else if (hak_bin_check_words(&bin, class_index, &batch->words)) {
+    } else if (!is_ordered && hak_bin_check_words(&bin, class_index, &batch->words)) {
         put_back(batch, kept, cache, class_index);
         hak_flush_words(&batch->words, class_index, &cache->stats);
     } else {

@@ -11,7 +11,7 @@
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
 /* Bins of blocks up to this size may have so many slots whatever they hold. */
-#define MIDDLING_BYTES_MOST (32 * HAK_KIB)
+#define MIDDLING_BYTES_MOST (64 * HAK_KIB)
 #define MIDDLING_SLOTS_LEAST 15
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)

@@ -43,8 +43,8 @@ static void set_mask(struct heap *heap, uint32_t class_index, uint32_t mask)
 
 static void count_spare(struct heap *heap, const struct slab *slab, uint32_t slabs)
 {
-    uint8_t *count = &heap->spare_count[slab->class_index];
-    hak_word_publish(count, (uint8_t)(*count + slabs));
+    uint16_t *count = &heap->spare_count[slab->class_index];
+    hak_word_publish(count, (uint16_t)(*count + slabs));
     hak_word_publish(&heap->spare_granules, heap->spare_granules + slabs * slab->granule_count);
     hak_fetch_add_relaxed(&hak_spare_granules, slabs * slab->granule_count);
 }
@@ -97,10 +97,9 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness
  * elsewhere; those of a user heap serve nobody else. What limits may have purged is no slab. */
 static bool may_keep(const struct heap *heap, const struct slab *slab)
 {
-    uint32_t count = heap->spare_count[slab->class_index];
-    if (count == 0 && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX)
+    if (heap->spare_count[slab->class_index] == 0 && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX)
         return true;
-    return !slab->is_private && count < UINT8_MAX &&
+    return !slab->is_private &&
            heap->spare_granules + slab->granule_count <= HAK_SPARE_GRANULES_MOST &&
            hak_policy_read(limit_bytes) == 0 && !hak_limit_is_passed();
 }

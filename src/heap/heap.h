@@ -54,7 +54,7 @@ struct heap {
     struct sweep_place sweeps[SWEEPS];           /* where they stand */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
-    uint8_t spare_count[HAK_ALL_CLASS_COUNT];    /* empty slabs; peeked at */
+    uint16_t spare_count[HAK_ALL_CLASS_COUNT];   /* empty slabs; peeked at */
     uint32_t spare_granules;                     /* of all of them; peeked at */
     struct list_link full;                       /* full slabs, in a user heap */
     struct span_cache spans;                     /* of freed large blocks */

@@ -3,6 +3,9 @@
 
 #include "heap/supply.h"
 
+/* Slabs of more blocks in use count as equally full. */
+#define USE_MOST 31u
+
 /* A hint: its heap may be at work. */
 static HAK_RACY uint32_t use_of(const void *block)
 {
@@ -12,26 +15,19 @@ static HAK_RACY uint32_t use_of(const void *block)
 
 void hak_order_by_slab_use(void **blocks, uint32_t count)
 {
-    uint32_t use[HAK_ORDER_BLOCKS_MOST];
+    void *before[HAK_ORDER_BLOCKS_MOST];
+    uint8_t use[HAK_ORDER_BLOCKS_MOST], places[USE_MOST + 1] = {0};
     for (uint32_t i = 0; i < count; i++) {
-        void *block = blocks[i];
-        uint32_t key = use_of(block);
-        uint32_t at = i;
-        for (; at > 0 && use[at - 1] > key; at--) {
-            use[at] = use[at - 1];
-            blocks[at] = blocks[at - 1];
-        }
-        use[at] = key;
-        blocks[at] = block;
+        before[i] = blocks[i];
+        use[i] = (uint8_t)hak_least(use_of(blocks[i]), USE_MOST);
+        places[use[i]]++;
     }
-}
-
-void hak_order_reverse(void **blocks, uint32_t count)
-{
-    for (uint32_t i = 0, j = count; i + 1 < j; i++) {
-        j--;
-        void *block = blocks[i];
-        blocks[i] = blocks[j];
-        blocks[j] = block;
+    uint8_t place = 0; /* of the first block of a slab that is so full */
+    for (uint32_t i = USE_MOST + 1; i-- > 0;) {
+        uint8_t n = places[i];
+        places[i] = place;
+        place = (uint8_t)(place + n);
     }
+    for (uint32_t i = 0; i < count; i++)
+        blocks[places[use[i]]++] = before[i];
 }

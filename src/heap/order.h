@@ -13,11 +13,9 @@
 
 #define HAK_ORDER_BLOCKS_MOST 32u
 
-/* Sorts at most HAK_ORDER_BLOCKS_MOST large blocks so that those of the emptiest slabs leave the
- * bin first: such slabs then empty, and their memory can serve any class. */
+/* Sorts at most HAK_ORDER_BLOCKS_MOST large blocks: those of the fullest slabs come first, equals
+ * stay in order. Those of the emptiest leave the bin: such slabs then empty, and their memory can
+ * serve any class. */
 void hak_order_by_slab_use(void **blocks, uint32_t count);
-
-/* Reverses the order. */
-void hak_order_reverse(void **blocks, uint32_t count);
 
 #endif

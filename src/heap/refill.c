@@ -4,7 +4,6 @@
 #include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
-#include "heap/order.h"
 #include "heap/slow_clock.h"
 #include "heap/supply.h"
 #include "heap/wait.h"
@@ -48,16 +47,24 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
     return NULL;
 }
 
-/* A slab with free blocks when the heap has no partial one, of what was brought if nothing else is
+/* A slab of the heap with free blocks; NULL: it has none. */
+static struct slab *slab_at_hand(struct heap *heap, uint32_t class_index)
+{
+    struct slab *slab = hak_heap_densest(heap, class_index);
+    if (slab != NULL)
+        return slab;
+    slab = hak_heap_spare(heap, class_index);
+    if (slab != NULL)
+        hak_stat_add(&heap->stats, spare_slabs, 1);
+    return slab;
+}
+
+/* A slab with free blocks when the heap has none at hand, of what was brought if nothing else is
  * there. */
 static struct slab *find_slab(struct heap *heap, uint32_t class_index,
                               struct pool_granules *brought)
 {
-    struct slab *slab = hak_heap_spare(heap, class_index);
-    if (slab != NULL) {
-        hak_stat_add(&heap->stats, spare_slabs, 1);
-        return slab;
-    }
+    struct slab *slab = NULL;
     if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
         slab = steal(heap, class_index);
     if (slab == NULL)
@@ -69,14 +76,14 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index,
     return slab != NULL ? slab : hak_supply_present(class_index, &heap->owner, &heap->stats);
 }
 
-/* Up to `count` blocks: all of them from partial slabs if these have any, else from one other slab.
- * Returns how many. */
+/* Up to `count` blocks: from slabs at hand if these have any, else from one other slab. Returns how
+ * many. */
 static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count,
                      struct pool_granules *brought)
 {
     uint32_t taken = 0;
     struct slab *slab;
-    while (taken < count && (slab = hak_heap_densest(heap, class_index)) != NULL) {
+    while (taken < count && (slab = slab_at_hand(heap, class_index)) != NULL) {
         taken += hak_slab_take(slab, blocks + taken, count - taken);
         hak_heap_settle(heap, slab);
     }
@@ -93,7 +100,7 @@ static struct slab *next_slab(struct heap *heap, uint32_t class_index,
                               struct pool_granules *brought)
 {
     hak_heap_collect(heap);
-    struct slab *slab = hak_heap_densest(heap, class_index);
+    struct slab *slab = slab_at_hand(heap, class_index);
     return slab != NULL ? slab : find_slab(heap, class_index, brought);
 }
 

@@ -3,7 +3,6 @@
 #include "check.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
-#include "heap/order.h"
 #include "heap/refill.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -18,7 +17,7 @@ __attribute__((constructor(101))) static void choose(void)
     setenv("HAKMEM_CACHES", "thread", 1);
 }
 
-static void *blocks[4096];
+static void *blocks[8192];
 static struct cache *cache;
 
 /* This thread's cache, of a slot, and the only heap. */
@@ -213,6 +212,27 @@ TEST(empty_slabs_stay_and_serve_again_up_to_a_bound)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
+TEST(a_refill_takes_from_as_many_empty_slabs_as_it_needs)
+{
+    struct heap *heap = start();
+    uint32_t class_index = hak_class_of(32 * HAK_KIB), wished = 0;
+    for (int round = 0; round < 20; round++) {
+        for (uint32_t i = 0; i < 64; i++)
+            blocks[i] = take(class_index);
+        for (uint32_t i = 0; i < 64; i++)
+            give(class_index, blocks[i]);
+        wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
+    }
+    if (HAK_BIN_SLOTS_MOST / 2 <= hak_size_classes[class_index].block_count)
+        SKIP("a bin of this build holds less than a slab");
+    CHECK(wished > hak_size_classes[class_index].block_count);
+    hak_cache_flush_class(cache, class_index);
+    CHECK(heap->spare_count[class_index] >= 2);
+    CHECK(take(class_index) != NULL);
+    CHECK_EQ(hak_cache_count(cache, class_index), wished - 1);
+    CHECK(is_sound(heap));
+}
+
 TEST(under_a_limit_one_empty_slab_of_small_blocks_stays)
 {
     struct heap *heap = start();
@@ -387,6 +407,15 @@ static int by_address(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
+static void reverse(void **list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        void *block = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = block;
+    }
+}
+
 /* Takes blocks of several slabs, sorted; `swaps` neighbours change places. */
 static void take_sorted(uint32_t count, uint32_t swaps)
 {
@@ -410,7 +439,7 @@ TEST(neighbours_are_returned_upwards_and_downwards_across_words_and_slabs)
         for (uint32_t is_falling = 0; is_falling <= 1; is_falling++) {
             take_sorted(COUNT, swaps);
             if (is_falling)
-                hak_order_reverse(blocks, COUNT);
+                reverse(blocks, COUNT);
             CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT);
             for (uint32_t at = 0, n; at < COUNT; at += n) {
                 n = (uint32_t)hak_least(COUNT - at, HAK_FLUSH_BLOCKS_MOST - at % 7);
@@ -475,7 +504,7 @@ static void flush_rows(uint32_t count, uint32_t step, uint32_t length)
     for (uint32_t at = 0, n, i = 0; at < count; at += n, i++) {
         n = (uint32_t)hak_least(length, count - at);
         if (i % 2 == 1)
-            hak_order_reverse(blocks + at, n);
+            reverse(blocks + at, n);
         if (!hak_rows_add(&rows, blocks + at, n, hak_size_classes[CLASS].block_bytes))
             hak_flush(blocks + at, n, CLASS, &cache->stats);
         else if (rows.count > HAK_ROWS_MOST / 2) {
