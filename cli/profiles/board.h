@@ -4,7 +4,8 @@
  * Owns        nothing.
  * Invariants  the file is read, not mapped: its owner may cut it at any time. It is read twice, and
  *             what was freed is of the first time, what was allocated of the second: what is live
- *             is never less than it was.
+ *             is never less than it was. Sites of which blocks were freed in between are read again
+ *             (source.c): else all that passes meanwhile would be live.
  * Threads     one; the process writes meanwhile.
  * Tests       tests/cli/board_cli.sh, tests/fuzz/profile_fuzz.c
  */

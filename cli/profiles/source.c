@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #define FILE_BYTES_MOST ((size_t)256 << 20)
+/* At one site of a board, for two between which nothing was freed. */
+#define LOOKS_MOST 64
 
 static bool refuse_source(struct source *source, const char *why)
 {
@@ -119,16 +121,43 @@ static bool is_of_process(const struct source *source, const struct board_head *
     return source->is_alive && head->start_ticks == hak_os_start_ticks((uint32_t)source->pid);
 }
 
-static bool read_board(struct source *source, int fd, const char *bytes, size_t byte_count)
+static bool has_freed_as_much(const struct board_site *first, const struct board_site *site)
 {
+    return hak_load_relaxed(&first->freed_count) == hak_load_relaxed(&site->freed_count) &&
+           hak_load_relaxed(&first->freed_bytes) == hak_load_relaxed(&site->freed_bytes);
+}
+
+/* Reads a site again until nothing was freed between two looks: what passes in the time of a look
+ * at the whole file would count as live. */
+static bool read_again(int fd, off_t at, struct board_site *first, struct board_site *site)
+{
+    for (int i = 0; i < LOOKS_MOST && !has_freed_as_much(first, site); i++) {
+        memcpy(first, site, sizeof *site);
+        if (pread(fd, site, sizeof *site, at) != sizeof *site)
+            return false;
+    }
+    return true;
+}
+
+/* Reads the board, which has been read once, for a second time. */
+static bool read_second(int fd, struct profile_board *first, struct profile_board *board)
+{
+    bool is_read = pread(fd, board, sizeof *board, 0) == sizeof *board;
+    for (size_t i = 0; i < HAK_BOARD_SITES && is_read; i++)
+        is_read = read_again(fd, (off_t)offsetof(struct profile_board, sites[i]), &first->sites[i],
+                             &board->sites[i]);
+    return is_read;
+}
+
+static bool read_board(struct source *source, int fd, char *bytes, size_t byte_count)
+{
+    struct profile_board *first = (struct profile_board *)(void *)bytes;
     source->has_board = true;
     source->board = grow(NULL, 1, sizeof *source->board);
-    if (byte_count != sizeof *source->board ||
-        pread(fd, source->board, sizeof *source->board, 0) != sizeof *source->board)
-        return refuse_source(source,
-                             ((const struct board_head *)bytes)->version == HAK_BOARD_VERSION
-                                 ? "is cut short"
-                                 : "is of another version of hakmem");
+    if (byte_count != sizeof *first || !read_second(fd, first, source->board))
+        return refuse_source(source, first->head.version == HAK_BOARD_VERSION
+                                         ? "is cut short"
+                                         : "is of another version of hakmem");
     const struct board_head *head = &source->board->head;
     if (source->is_alive && !is_of_process(source, head)) {
         source->is_alive = false;
@@ -136,8 +165,7 @@ static bool read_board(struct source *source, int fd, const char *bytes, size_t 
         return refuse_source(source, "is of an earlier process of that number");
     }
     uint64_t now_ms = source->is_alive ? hak_os_clock_ms() : 0;
-    return board_read(&source->profile, (const struct profile_board *)bytes, source->board,
-                      now_ms) ||
+    return board_read(&source->profile, first, source->board, now_ms) ||
            refuse_source(source, source->profile.wrong);
 }
 

@@ -2,7 +2,7 @@
 # The profile of a process that runs, and what one leaves that was killed: hakmem profile, growth
 # and autopsy by the number of the process.
 . "$(dirname "$0")/lib.sh"
-needs awk jq mkfifo
+needs awk jq mkfifo seq
 holder=$OUT/tests/cli_holder
 rate=2048
 
@@ -28,8 +28,10 @@ killed() {
     exec 7>&-
 }
 holder_pid=
+passer_pid=
 at_end() {
     [ -z "$holder_pid" ] || kill -KILL "$holder_pid" 2>/dev/null || :
+    [ -z "$passer_pid" ] || kill -KILL "$passer_pid" 2>/dev/null || :
     rm -f "/dev/shm/hakmem.profile.$holder_pid"
 }
 
@@ -73,6 +75,24 @@ near "what pprof has" "$(bytes_of pprof_json yard::keep live_bytes)" 8000000
 asked leaks 0 profile "$holder_pid" --leaks
 shows leaks 'live +blocks +oldest +grows a min  where$'
 shows leaks '  yard::keep  holder\.cpp:'
+
+# What passes while the profile is read is not live: each block is sampled here, and one lives.
+HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=1 \
+    LD_PRELOAD="$PRELOAD_LIB" "$OUT/tests/cli_passer" >"$work/passes" &
+passer_pid=$!
+is_passing() {
+    "$hakmem" profile "$passer_pid" --json >"$work/passing.out" 2>/dev/null &&
+        [ "$(bytes_of passing pass allocated_objects)" != null ]
+}
+becomes "it passes" is_passing
+for _ in $(seq 30); do
+    asked passing 0 profile "$passer_pid" --json
+    check "no more than one block, $(bytes_of passing pass live_objects)" \
+        [ "$(bytes_of passing pass live_objects)" -le 1 ]
+done
+kill -KILL "$passer_pid"
+wait "$passer_pid" 2>/dev/null || :
+rm -f "/dev/shm/hakmem.profile.$passer_pid"
 
 # What grows while it is watched.
 # grows NAME STATUS COUNT ARGUMENT...: `hakmem growth`, which takes $took seconds; the holder leaks
