@@ -234,10 +234,10 @@ void profile_name_unknown(struct profile *profile)
 
 uint32_t profile_module_at(const struct profile *profile, uint64_t address)
 {
-    for (uint32_t i = 1; i < profile->module_count; i++)
-        if (address >= profile->modules[i].start && address < profile->modules[i].end)
-            return i;
-    return 0;
+    uint32_t i = profile->module_count - 1; /* of modules at one place the later one counts */
+    while (i > 0 && (address < profile->modules[i].start || address >= profile->modules[i].end))
+        i--;
+    return i;
 }
 
 uint64_t add_bounded(uint64_t left, uint64_t right)

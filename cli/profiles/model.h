@@ -134,7 +134,7 @@ struct site *profile_add_site(struct profile *profile, const uint32_t *locations
 /* Gives each location without lines one whose function is module+offset. */
 void profile_name_unknown(struct profile *profile);
 
-/* The module that an address lies in, or 0. */
+/* The module that an address lies in, the last one of several; 0: none. */
 uint32_t profile_module_at(const struct profile *profile, uint64_t address);
 
 /* One function of a stack: an inlined one, or that around it. */

@@ -63,3 +63,48 @@ asked more_json 0 profile "$host_pid" --json
 check "some were lost" [ "$(jq .lost_modules "$work/more_json.out")" -gt 0 ]
 exec 7>&-
 wait "$host_pid" || fail "the host failed"
+
+# Two libraries, one after the other at one address: the later one names its functions, as the
+# manual says.
+cat >"$work/turns.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **arguments)
+{
+    for (int i = 1; i < count; i++) {
+        void *part = dlopen(arguments[i], RTLD_NOW);
+        if (part == NULL)
+            return 1;
+        void *work = dlsym(part, "work");
+        printf("%p\n", work);
+        ((void (*)(void))work)();
+        dlclose(part);
+    }
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    return 0;
+}
+C
+for turn in early late; do
+    sed "s/part_kept/${turn}_kept/; s/part(/${turn}_part(/" "$work/part.c" >"$work/$turn.c"
+    echo "void work(void) { ${turn}_part(); __asm__ volatile(\"\"); }" >>"$work/$turn.c"
+done
+sed -i 's/^void late_part/int apart(int x) { return x * 3; }\n&/' "$work/late.c"
+for turn in early late; do
+    cc -shared -fPIC -g -O1 -fno-inline -o "$work/$turn.so" "$work/$turn.c"
+done
+cc -g -O1 -o "$work/turns" "$work/turns.c" -ldl
+HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
+    LD_PRELOAD="$PRELOAD_LIB" "$work/turns" "$work/early.so" "$work/late.so" \
+    <"$work/in" >"$work/turns.out" &
+host_pid=$!
+exec 7>"$work/in"
+becomes "both had their turn" grep -q ready "$work/turns.out"
+equal "at one place" "$(sed '/ready/d; s/...$//' "$work/turns.out" | sort -u | wc -l)" 1
+asked turns_json 0 profile "$host_pid" --json
+late='.sites[].stack | map(.function) | select(.[0:3] == ["late_part", "work", "main"])'
+check "the later one's functions have their names" [ -n "$(jq "$late" "$work/turns_json.out")" ]
+echo >&7
+exec 7>&-
+wait "$host_pid" || fail "the libraries' host failed"
