@@ -179,3 +179,18 @@ void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t c
         hak_flag_give(&reader.is_taken);
     errno = saved;
 }
+
+bool hak_os_module_path(uintptr_t address, char *path, size_t bytes)
+{
+    int saved = errno;
+    const char *found = reader.locations[0].path;
+    bool has_reader = hak_flag_await(&reader.is_taken);
+    bool is_known = has_reader && read_locations(&address, 1) && *found == '/' &&
+                    strlen(found) < hak_least(bytes, PATH_BYTES - 1);
+    if (is_known)
+        memcpy(path, found, strlen(found) + 1);
+    if (has_reader)
+        hak_flag_give(&reader.is_taken);
+    errno = saved;
+    return is_known;
+}

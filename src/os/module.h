@@ -21,4 +21,7 @@
 /* Adds `FILE+0xOFFSET < FILE+0xOFFSET ...` for the addresses up to the first 0. */
 void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t count);
 
+/* The whole path of the file that is mapped at the address; false: it is not known, or too long. */
+bool hak_os_module_path(uintptr_t address, char *path, size_t bytes);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "os/confine.h"
 #include "os/elf.h"
+#include "os/module.h"
 #include "os/program.h"
 #include "os/shared.h"
 #include "os/unwind.h"
@@ -79,6 +80,28 @@ bool hak_module_describe(uintptr_t address, struct board_module *found)
     return is_found;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Whether the loader's path can be that of a known module: a relative one has been made whole. */
+static bool may_be(const char *known, const char *path)
+{
+    if (*path == '\0') /* the program */
+        return true;
+    return *path == '/' ? strcmp(known, path) == 0 : strcmp(base_name(known), base_name(path)) == 0;
+}
+
+/* The loader keeps a path as it was asked by it, and the process may have gone elsewhere since. */
+static void make_whole(struct board_module *found, uintptr_t address)
+{
+    char path[HAK_BOARD_PATH_BYTES];
+    if (found->path[0] != '/' && hak_os_module_path(address, path, sizeof path))
+        write_path(found->path, path);
+}
+
 static void add(uintptr_t address)
 {
     struct os_module module;
@@ -86,8 +109,7 @@ static void add(uintptr_t address)
     if (!find_loaded(address, &module, &found))
         return;
     const struct board_module *known = find(address);
-    if (known != NULL && known->bias == found.bias &&
-        (found.path[0] == '\0' || strcmp(known->path, found.path) == 0))
+    if (known != NULL && known->bias == found.bias && may_be(known->path, found.path))
         return;
     uint32_t count = hak_load_relaxed(&module_count);
     if (count == HAK_BOARD_MODULES) {
@@ -95,6 +117,7 @@ static void add(uintptr_t address)
         return;
     }
     describe(&found, &module, address);
+    make_whole(&found, address);
     modules[count] = found;
     /* release: partner is the acquire in hak_modules_count; and a copy of the process that is made
      * meanwhile has no part of one */

@@ -64,6 +64,39 @@ check "some were lost" [ "$(jq .lost_modules "$work/more_json.out")" -gt 0 ]
 exec 7>&-
 wait "$host_pid" || fail "the host failed"
 
+# A library that was loaded by a relative name has its whole name, wherever the process has gone.
+cat >"$work/goes.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    void *part = dlopen("parts/part7.so", RTLD_NOW);
+    if (part == NULL || chdir("/") != 0)
+        return 1;
+    for (int i = 0; i < 2; i++)
+        ((void (*)(void))dlsym(part, "part"))();
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    return 0;
+}
+C
+cc -g -O0 -o "$work/goes" "$work/goes.c" -ldl
+(cd "$work" && HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
+    LD_PRELOAD="$PRELOAD_LIB" exec ./goes <in >goes.out) &
+host_pid=$!
+exec 7>"$work/in"
+becomes "it has gone" grep -q ready "$work/goes.out"
+asked goes_json 0 profile "$host_pid" --json
+part='first(.sites[].stack[0] | select(.function == "part")) | .module'
+equal "of which library it is" "$(jq -r "$part" "$work/goes_json.out")" "$work/parts/part7.so"
+equal "which is there once" \
+    "$(jq '[.modules[].path | select(test("part7"))] | length' "$work/goes_json.out")" 1
+echo >&7
+exec 7>&-
+wait "$host_pid" || fail "the host that goes failed"
+
 # Two libraries, one after the other at one address: the later one names its functions, as the
 # manual says.
 cat >"$work/turns.c" <<'C'

@@ -59,6 +59,19 @@ TEST(addresses_in_no_file_are_shown_as_numbers)
     CHECK_EQ(strcmp(told(addresses, 2), expected), 0);
 }
 
+TEST(the_path_of_a_file_is_told_if_it_is_mapped_and_fits)
+{
+    char exe[2000], path[2000];
+    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    CHECK(length > 0 && length < 200);
+    exe[length] = '\0';
+    CHECK(hak_os_module_path((uintptr_t)(void *)told, path, sizeof path));
+    CHECK_EQ(strcmp(path, exe), 0);
+    CHECK(hak_os_module_path((uintptr_t)(void *)told, path, (size_t)length + 1));
+    CHECK(!hak_os_module_path((uintptr_t)(void *)told, path, (size_t)length));
+    CHECK(!hak_os_module_path((uintptr_t)path, path, sizeof path));
+}
+
 TEST(a_confined_program_gets_numbers_and_threads_without_names)
 {
     hak_os_confine();
