@@ -13,6 +13,7 @@
 #include "os/output.h"
 #include "os/random.h"
 #include "os/shared.h"
+#include "os/stderr.h"
 #include "profile/live.h"
 #include "profile/modules.h"
 #include "region/region.h"
@@ -41,7 +42,7 @@ HAK_AT_HAND static _Atomic(struct profile_board *) own;
 HAK_AT_HAND static struct profile_board *inherited;
 HAK_AT_HAND static uint32_t own_pid;
 HAK_AT_HAND static struct shared_made made = {.space_at = offsetof(struct board_head, pid_space)};
-HAK_AT_HAND static uint32_t told_pid; /* it was told that its name is taken */
+HAK_AT_HAND static uint32_t told_pid; /* it was told that it has no board, and why */
 HAK_AT_HAND static _Atomic uint32_t backed_sites;
 HAK_AT_HAND static bool stats_are_backed; /* the busy one's */
 /* Somebody makes the board, grows it, brings it up to date, or adds modules. */
@@ -144,15 +145,21 @@ static bool is_earlier_box(const struct shared_file *file, const void *context)
            !hak_os_shared_is_taken(file->fd, head->pid_space);
 }
 
-/* Once in a process, which tries it again; unless it was not the user's wish. */
+/* Once in a process, which tries it again; unless it was not the user's wish. A profile that is
+ * written at the end needs no board. */
 static void say_refused(const char *path, uint32_t pid)
 {
-    bool is_wish = hak_conf_number(blackbox) == BLACKBOX_ON ||
-                   hak_conf_number(heap_profile) != HEAP_PROFILE_OFF;
-    if (made.error != EEXIST || !is_wish || told_pid == pid)
+    bool is_box = hak_conf_number(blackbox) == BLACKBOX_ON, is_taken = made.error == EEXIST;
+    int64_t form = hak_conf_number(heap_profile);
+    bool is_wish = is_box || form == HEAP_PROFILE_ON || (is_taken && form != HEAP_PROFILE_OFF);
+    if (!is_wish || told_pid == pid)
         return;
     told_pid = pid;
-    hak_os_shared_say_taken(path);
+    if (is_taken)
+        hak_os_shared_say_taken(path);
+    else
+        hak_os_stderr_unwritten(is_box ? "the black box" : "the heap profile", path,
+                                hak_os_error_name(made.error), made.error);
 }
 
 static struct profile_board *create(uint32_t pid, uint32_t site_count)
@@ -171,6 +178,8 @@ static struct profile_board *create(uint32_t pid, uint32_t site_count)
     if (!hak_os_shared_back(board->sites, site_count * sizeof *board->sites)) {
         hak_os_shared_unmap(board, sizeof *board);
         hak_os_shared_remove(path.name, &made);
+        made.error = ENOSPC;
+        say_refused(path.name, pid);
         return NULL;
     }
     memcpy(&board->head, &head, sizeof head);

@@ -91,6 +91,10 @@ if [ -w /dev/shm ]; then
     for setting in HAKMEM_STATS_SHM=on HAKMEM_BLACKBOX=on HAKMEM_HEAP_PROFILE=on; do
         (ulimit -f 8; env "$setting" PYTHONMALLOC=malloc LD_PRELOAD="$PRELOAD_LIB" \
             "$python" -c "$works" 2>"$work/limited.err") || fail "$setting under a file size limit"
+        said=$(cat "$work/limited.err")
+        equal "$setting, in a small file: one line, $said" "$(wc -l <"$work/limited.err")" 1
+        check "says of which file, and why: $said" \
+            grep -q ' /dev/shm/hakmem\..*: file too large' "$work/limited.err"
     done
 fi
 
