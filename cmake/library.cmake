@@ -181,19 +181,21 @@ add_dependencies(hakmem_static hakmem_object)
 set_target_properties(hakmem_static PROPERTIES OUTPUT_NAME hakmem LINKER_LANGUAGE C)
 
 # How programs take these in, from here or installed. The archive's object is taken also when only
-# libc itself calls malloc.
+# libc itself calls malloc. Stacks need the sorted table of frames, which gcc leaves out of static
+# programs.
 foreach(kind shared static)
   target_include_directories(hakmem_${kind} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(hakmem_${kind} INTERFACE -pthread)
   add_library(hakmem::${kind} ALIAS hakmem_${kind})
 endforeach()
-target_link_options(hakmem_static INTERFACE -Wl,-u,malloc)
+target_link_options(hakmem_static INTERFACE -Wl,-u,malloc -Wl,--eh-frame-hdr)
 add_library(hakmem::object OBJECT IMPORTED GLOBAL)
 set_target_properties(hakmem::object PROPERTIES
   IMPORTED_OBJECTS ${HAKMEM_OBJECT}
   INTERFACE_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/include
-  INTERFACE_LINK_LIBRARIES -pthread)
+  INTERFACE_LINK_LIBRARIES -pthread
+  INTERFACE_LINK_OPTIONS -Wl,--eh-frame-hdr)
 add_dependencies(hakmem::object hakmem_object)
 
 # Checked copies, to be preloaded beside the library (docs/HARDEN.md). It defines memcpy and its

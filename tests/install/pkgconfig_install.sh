@@ -21,6 +21,9 @@ for language in c cpp; do
         $(pkg-config --libs hakmem) -Wl,-rpath,"$work/moved/lib" -pthread
     silently "$compiler" -static $(pkg-config --static --cflags hakmem) "$source" \
         -o "$work/${language}_static" $(pkg-config --static --libs hakmem)
+    # gcc leaves it out of static programs, and stacks would have one frame.
+    check "a static program has its table of frames" \
+        sh -c "readelf -lW '$work/${language}_static' | grep -q GNU_EH_FRAME"
     for kind in object archive; do
         module=hakmem-object
         [ $kind = object ] || module=hakmem-static
