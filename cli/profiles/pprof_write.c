@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
 #include "profile.pb-c.h"
 #include "profiles/formats.h"
 
@@ -15,6 +16,7 @@ static char *const unit_names[VALUE_COUNT] = {"count", "bytes", "count", "bytes"
 struct export
 {
     const struct profile *profile;
+    char *text; /* the profile's, as UTF-8: readers refuse other strings, and the rest with them */
     Pprof__Profile to;
     Pprof__ValueType types[VALUE_COUNT + 1];
     Pprof__Mapping *mappings;
@@ -41,6 +43,19 @@ static int64_t add_string(struct export *export, const char *text)
 {
     export->to.string_table[export->to.n_string_table] = (char *)(uintptr_t)text;
     return (int64_t)export->to.n_string_table++;
+}
+
+static void export_names(struct export *export)
+{
+    const struct profile *profile = export->profile;
+    export->to.string_table = grow(NULL, profile->name_count + 16u, sizeof(char *));
+    export->text = grow(NULL, profile->text_bytes, 1);
+    memcpy(export->text, profile->text, profile->text_bytes);
+    for (name_id name = 0; name < profile->name_count; name++) {
+        char *text = export->text + profile->name_starts[name];
+        hak_utf8_mend(text);
+        add_string(export, text);
+    }
 }
 
 static void export_types(struct export *export)
@@ -177,6 +192,7 @@ static bool write_packed(struct profile *profile, const unsigned char *packed, s
 
 static void release(struct export *export)
 {
+    free(export->text);
     free(export->to.sample_type);
     free(export->to.mapping);
     free(export->to.function);
@@ -198,9 +214,7 @@ bool pprof_write(struct profile *profile, FILE *to)
 {
     struct export export = {.profile = profile};
     pprof__profile__init(&export.to);
-    export.to.string_table = grow(NULL, profile->name_count + 16u, sizeof(char *));
-    for (name_id name = 0; name < profile->name_count; name++)
-        add_string(&export, profile_text(profile, name));
+    export_names(&export);
     export_types(&export);
     export_mappings(&export);
     export_locations(&export);

@@ -48,4 +48,15 @@ HAK_INLINE size_t hak_utf8_bytes(const char *text)
     return bytes > 1 && hak_utf8_is_excluded(at[0], at[1]) ? 0 : bytes;
 }
 
+/* Writes '?' over each byte of the text that belongs to no character. */
+HAK_INLINE void hak_utf8_mend(char *text)
+{
+    while (*text != '\0') {
+        size_t bytes = hak_utf8_bytes(text);
+        if (bytes == 0)
+            *text = '?';
+        text += bytes == 0 ? 1 : bytes;
+    }
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include "profile/pprof.h"
 
 #include "base/bits.h"
+#include "base/utf8.h"
 #include "os/unwind.h"
 #include "profile/modules.h"
 
@@ -148,6 +149,15 @@ static void write_times(struct profile_writer *writer)
         write_number(writer, PROFILE_DURATION_NANOS, times.duration_ns);
 }
 
+/* A file name may be any bytes; readers refuse a string that is no UTF-8, and the rest with it. */
+static void write_path(struct profile_writer *writer, const char *path)
+{
+    char string[HAK_BOARD_PATH_BYTES];
+    memcpy(string, path, strlen(path) + 1);
+    hak_utf8_mend(string);
+    write_field(writer, PROFILE_STRING_TABLE, string, strlen(string));
+}
+
 static void write_strings(struct profile_writer *writer)
 {
     static const char *const texts[] = {
@@ -161,7 +171,7 @@ static void write_strings(struct profile_writer *writer)
         char digits[HAK_BUILD_ID_DIGITS];
         const struct board_module *module = hak_modules_at(i);
         size_t count = hak_profile_writer_build_id(module, digits);
-        write_field(writer, PROFILE_STRING_TABLE, module->path, strlen(module->path));
+        write_path(writer, module->path);
         write_field(writer, PROFILE_STRING_TABLE, digits, count);
     }
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The profile that the library writes itself: on request, by the API, and at the end. Readers that
 others wrote open it. If this fails, people get files that pprof refuses, or wrong numbers."""
+import gzip
 import json
 import os
 import pathlib
@@ -22,9 +23,9 @@ SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "
 DUMP_MOST = 1024 # statistics are longer, and what the command asks is shorter
 
 
-def start(folder, prepare=None, **settings):
+def start(folder, prepare=None, program=HOLDER, **settings):
     """A program that holds 8 MB by yard::keep; once it does."""
-    return processes.start([HOLDER], {"cwd": folder, "stderr": subprocess.PIPE,
+    return processes.start([program], {"cwd": folder, "stderr": subprocess.PIPE,
                                       "preexec_fn": prepare},
                            **{**SETTINGS, "HAKMEM_STATS_SHM": "1", **settings})
 
@@ -75,6 +76,33 @@ def check_protoc(path):
     check("locations are told apart", locations and len(locations) == len(set(locations)))
     for used in re.findall(r"^  location_id: (\d+)$", text.stdout, re.M):
         check(f"location {used} is there", used in locations)
+
+
+def check_strings(path):
+    """A reader that refuses a file for one string that is no UTF-8."""
+    if shutil.which("protoc") is None:
+        return
+    whole = path.read_bytes()
+    whole = gzip.decompress(whole) if whole.startswith(b"\x1f\x8b") else whole
+    ran = subprocess.run(["protoc", "--decode=pprof.Profile",
+                          f"--proto_path={ROOT / 'cli/profiles'}",
+                          ROOT / "cli/profiles/profile.proto"], input=whole, capture_output=True,
+                         timeout=300, check=False)
+    check(f"protoc reads {path.name}: {ran.stderr}", ran.returncode == 0 and ran.stderr == b"")
+    check("the file's name is there", b"/h?lder\"" in ran.stdout)
+
+
+def check_odd_name(folder):
+    """A program whose file's name is no UTF-8."""
+    program = folder / os.fsdecode(b"h\xf6lder")
+    shutil.copy(HOLDER, program)
+    process = start(folder, program=program, HAKMEM_HEAP_PROFILE="on")
+    command(folder, "ctl", process.pid, "dump", "--pprof", "own")
+    command(folder, "profile", process.pid, "--pprof", "named")
+    near("with its functions", live_of(folder, folder / "named", "yard::keep"), 8000000)
+    for name in ("own", "named"):
+        check_strings(folder / name)
+    check("nothing else is printed", stop(process) == "")
 
 
 def check_go(folder, path):
@@ -274,6 +302,7 @@ with tempfile.TemporaryDirectory() as work:
     check_alone(pathlib.Path(work))
     check_moved(pathlib.Path(work))
     check_on_request(pathlib.Path(work))
+    check_odd_name(pathlib.Path(work))
     check_at_end(pathlib.Path(work))
     check_forms(pathlib.Path(work))
     check_asleep(pathlib.Path(work))

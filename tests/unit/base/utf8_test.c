@@ -20,3 +20,10 @@ TEST(cut_overlong_and_reserved_forms_are_no_characters)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_EQ(hak_utf8_bytes(wrong[i]), 0);
 }
+
+TEST(what_is_no_character_is_written_over)
+{
+    char text[] = "\xf6 \xc3\xb6\xed\xa0\x80 \xe2\x82";
+    hak_utf8_mend(text);
+    CHECK_EQ(strcmp(text, "? \xc3\xb6??? ??"), 0);
+}
