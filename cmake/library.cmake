@@ -2,6 +2,8 @@
 # is made of it), and under its own names only (hakmem_test), for tests beside libc's malloc.
 
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
+list(REMOVE_ITEM HAKMEM_SOURCES
+  ${PROJECT_SOURCE_DIR}/src/os/own_begin.c ${PROJECT_SOURCE_DIR}/src/os/own_end.c)
 
 # The hot path in assembly, where there is one; not for sanitizers, which see no order through it.
 set(assembly)
@@ -164,12 +166,20 @@ add_dependencies(hakmem_shared hakmem_catch)
 
 # One object to link first, so that no archive's search order decides whose malloc a program gets.
 set(HAKMEM_OBJECT ${PROJECT_BINARY_DIR}/hakmem.o)
-set(HAKMEM_PARTS $<TARGET_OBJECTS:hakmem_objects> $<TARGET_OBJECTS:hakmem_objects_linked>
-  $<TARGET_OBJECTS:hakmem_catch>)
+# Its code begins and ends with functions that are known (src/os/own_code.h).
+foreach(end begin end)
+  add_library(hakmem_${end} OBJECT src/os/own_${end}.c)
+  target_compile_definitions(hakmem_${end} PRIVATE HAK_INTERPOSE=1)
+  target_link_libraries(hakmem_${end} PRIVATE hakmem_code)
+endforeach()
+target_compile_definitions(hakmem_objects_linked PRIVATE HAK_HAS_BOUNDS=1)
+set(HAKMEM_PARTS $<TARGET_OBJECTS:hakmem_begin> $<TARGET_OBJECTS:hakmem_objects>
+  $<TARGET_OBJECTS:hakmem_objects_linked> $<TARGET_OBJECTS:hakmem_catch>
+  $<TARGET_OBJECTS:hakmem_end>)
 add_custom_command(OUTPUT ${HAKMEM_OBJECT}
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${HAKMEM_OBJECT} ${HAKMEM_PARTS}
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${HAKMEM_OBJECT}
-  DEPENDS hakmem_objects hakmem_objects_linked hakmem_catch ${HAKMEM_PARTS}
+  DEPENDS hakmem_begin hakmem_objects hakmem_objects_linked hakmem_catch hakmem_end ${HAKMEM_PARTS}
   COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(hakmem_object ALL DEPENDS ${HAKMEM_OBJECT})
 

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "os/next_symbol.h"
+#include "os/own_code.h"
 
 /* Before hakmem's other constructors, some of which look for objects. */
 #define FIRST 101
@@ -50,3 +51,17 @@ bool hak_find_object(uintptr_t address, struct found_object *found)
     find_function *function = finder();
     return function != NULL && function((void *)address, found) == 0;
 }
+
+#ifdef HAK_HAS_BOUNDS
+bool hak_own_code_holds(uintptr_t address)
+{
+    uintptr_t begin = (uintptr_t)(void *)hak_own_begin, end = (uintptr_t)(void *)hak_own_end;
+    return address >= begin && address < end;
+}
+#else
+bool hak_own_code_holds(uintptr_t address)
+{
+    (void)address;
+    return false;
+}
+#endif

@@ -8,6 +8,7 @@
 #include "os/dwarf.h"
 #include "os/epilogue.h"
 #include "os/find_object.h"
+#include "os/own_code.h"
 #include "os/rules.h"
 
 #include <errno.h>
@@ -172,8 +173,8 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uintptr_t 
     bool leaves_out = hak_find_object((uintptr_t)&hak_os_unwind, &own) && is_library(&own);
     while (used < most && frame->address != 0) {
         uintptr_t address = frame->address;
-        bool is_own = leaves_out && used == 0 && holds(&own, address);
-        if (!is_own) {
+        bool is_own = (leaves_out && holds(&own, address)) || hak_own_code_holds(address);
+        if (used != 0 || !is_own) {
             stacks[used] = frame->registers[HAK_DWARF_STACK_POINTER];
             addresses[used++] = address;
         }
@@ -263,7 +264,8 @@ static uint32_t walk_lean(struct lean_frame frame, uintptr_t caller, uintptr_t *
     while (end == LEAN_STEPPED && used < most && frame.address != 0) {
         struct lean_frame last = frame;
         end = step_lean(&frame, &found);
-        if (used == 0 && holds(&found, (uintptr_t)&hak_os_unwind) && is_library(&found))
+        bool is_of_library = holds(&found, (uintptr_t)&hak_os_unwind) && is_library(&found);
+        if (used == 0 && (is_of_library || hak_own_code_holds(last.address)))
             continue;
         stacks[used] = last.stack;
         addresses[used++] = last.address;

@@ -26,8 +26,9 @@
 #define HAK_OS_RETURNS_ON_STACK false
 #endif
 
-/* Fills `addresses` with return addresses, innermost first, from the caller's on; those of the
- * library that this code is in, if it is one, are left out. Returns how many. */
+/* Fills `addresses` with return addresses, innermost first, from the caller's on; the first ones
+ * are left out as long as they are hakmem's own: of its library, or of its object in a program
+ * (os/own_code.h). Returns how many. */
 uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most);
 
 /* The same from a frame on that a signal interrupted, whose registers are known: its instruction,

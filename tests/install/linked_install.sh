@@ -52,6 +52,32 @@ for program in "$work"/c*_static "$work"/c*_static_pie; do
         grep -q ' not freed, allocated at ' "$work/said"
 done
 
+# What such programs allocate is the program's, not that of hakmem's functions on the way.
+cat >"$work/owner.cpp" <<END
+#include <cstdlib>
+void *volatile kept;
+__attribute__((noinline)) static void aligns()
+{
+    void *block;
+    if (posix_memalign(&block, 4096, 40000) == 0)
+        kept = block;
+}
+__attribute__((noinline)) static void grows() { kept = std::realloc(std::malloc(100), 30000); }
+__attribute__((noinline)) static void news() { kept = operator new(20000); }
+__attribute__((noinline)) static void zeros() { kept = std::calloc(10, 100); }
+int main() { for (int i = 0; i < 9; i++) { aligns(); grows(); news(); zeros(); } }
+END
+for flags in "" -static -Wl,--gc-sections -no-pie; do
+    "$CXX" -g -O1 -fno-builtin $flags -Wl,--eh-frame-hdr "$prefix/lib/hakmem.o" "$work/owner.cpp" \
+        -o "$work/owner" -pthread
+    quietly env HAKMEM_HEAP_PROFILE=json HAKMEM_HEAP_PROFILE_SAMPLES=0 \
+        HAKMEM_HEAP_PROFILE_RATE=1 HAKMEM_STATS_FILE="$work/owned" "$work/owner"
+    quietly "$prefix/bin/hakmem" profile "$work/owned.profile.json" --folded
+    equal "who allocates, ${flags:-alone}" "$(sed -n 's/.*;main;//p' "$work/said" |
+        sed 's/ .*//' | sort -u | tr '\n' ' ')" "aligns grows news zeros "
+    rm "$work/owned.profile.json"
+done
+
 # A program that calls no malloc itself, only through libc.
 cat >"$work/quiet.c" <<END
 #include <stdio.h>
