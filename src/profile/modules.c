@@ -15,11 +15,12 @@
 static struct board_module modules[HAK_BOARD_MODULES];
 HAK_AT_HAND static _Atomic uint32_t module_count; /* of those that are whole */
 
-static void read_headers(struct board_module *to, uintptr_t address)
+static void read_headers(struct board_module *to, uintptr_t address, bool is_program)
 {
     struct os_elf file;
     size_t bytes = 0;
-    if (!hak_elf_open(&file, to->start, to->end))
+    /* Of a static program libc knows only where the code is, the kernel where the headers are. */
+    if (!hak_elf_open(&file, to->start, to->end) && !(is_program && hak_elf_open_program(&file)))
         return;
     const void *build_id = hak_elf_note(&file, ELF_NOTE_GNU, NT_GNU_BUILD_ID, &bytes);
     to->build_id_bytes = (uint32_t)hak_least(bytes, HAK_BOARD_BUILD_ID_BYTES);
@@ -54,11 +55,12 @@ static const struct board_module *find(uintptr_t address)
 static void describe(struct board_module *found, const struct os_module *module, uintptr_t address)
 {
     char program[HAK_BOARD_PATH_BYTES];
-    if (module->path[0] == '\0') {
+    bool is_program = module->path[0] == '\0';
+    if (is_program) {
         hak_os_program_path(program, sizeof program);
         write_path(found->path, program);
     }
-    read_headers(found, address);
+    read_headers(found, address, is_program);
 }
 
 static bool find_loaded(uintptr_t address, struct os_module *module, struct board_module *found)

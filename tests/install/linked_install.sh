@@ -70,12 +70,12 @@ END
 for flags in "" -static -Wl,--gc-sections -no-pie; do
     "$CXX" -g -O1 -fno-builtin $flags -Wl,--eh-frame-hdr "$prefix/lib/hakmem.o" "$work/owner.cpp" \
         -o "$work/owner" -pthread
-    quietly env HAKMEM_HEAP_PROFILE=json HAKMEM_HEAP_PROFILE_SAMPLES=0 \
+    quietly env HAKMEM_HEAP_PROFILE=pprof HAKMEM_HEAP_PROFILE_SAMPLES=0 \
         HAKMEM_HEAP_PROFILE_RATE=1 HAKMEM_STATS_FILE="$work/owned" "$work/owner"
-    quietly "$prefix/bin/hakmem" profile "$work/owned.profile.json" --folded
+    quietly "$prefix/bin/hakmem" profile "$work/owned.pprof" --folded
     equal "who allocates, ${flags:-alone}" "$(sed -n 's/.*;main;//p' "$work/said" |
         sed 's/ .*//' | sort -u | tr '\n' ' ')" "aligns grows news zeros "
-    rm "$work/owned.profile.json"
+    rm "$work/owned.pprof"
 done
 
 # A program that calls no malloc itself, only through libc.
