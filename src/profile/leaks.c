@@ -29,12 +29,13 @@ static void tell(struct text *text)
     text->used = 0;
 }
 
-/* The file and the offset: "libz.so.1+0x1c2d0". */
-static void add_address(struct text *text, uintptr_t address)
+/* The file and the offset of an instruction of the call: "libz.so.1+0x1c2d0". */
+static void add_call(struct text *text, uintptr_t return_address)
 {
     struct os_module module;
     char program[256];
-    bool is_known = hak_os_module_of(address - 1, &module);
+    uintptr_t address = return_address - 1;
+    bool is_known = hak_os_module_of(address, &module);
     if (is_known && module.path[0] == '\0') {
         hak_os_program_path(program, sizeof program);
         module.path = program;
@@ -61,7 +62,7 @@ static void tell_site(struct text *text, const struct board_site *site, uint64_t
         hak_text_add(text, "other places");
     for (uint32_t i = 0; i < site->frame_count && i < FRAMES_TOLD; i++) {
         hak_text_add(text, i == 0 ? "" : " < ");
-        add_address(text, site->frames[i]);
+        add_call(text, site->frames[i]);
     }
     tell(text);
 }

@@ -55,6 +55,13 @@ if command -v addr2line > /dev/null; then
     [ "$(addr2line -f -e "$work/leak" "$2" | head -1)" = old_leak ] || fail "the oldest comes first"
     [ "$(addr2line -f -e "$work/leak" "$4" | head -1)" = new_leak ] ||
         fail "the newer one is second"
+    # Of a caller it is the call that is told, not what comes after it.
+    call=$(sed -n '/ old_leak(i);$/=' "$work/leak.c")
+    caller=$(sed -n '2s/.*allocated at [^<]* < [^<]*leak+\(0x[0-9a-f]*\) .*/\1/p' "$work/said")
+    case $(addr2line -e "$work/leak" "$caller") in
+    *:"$call" | *:"$call "*) ;;
+    *) fail "the call is in line $call: $(addr2line -e "$work/leak" "$caller")" ;;
+    esac
 fi
 
 # Off, nothing is told and there is no board; nor is there one after a normal end.
