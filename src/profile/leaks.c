@@ -6,7 +6,7 @@
 #include "heap/draw.h"
 #include "os/os.h"
 #include "os/stderr.h"
-#include "os/unwind.h"
+#include "profile/modules.h"
 #include "profile/show.h"
 #include "profile/sites.h"
 
@@ -29,21 +29,19 @@ static void tell(struct text *text)
     text->used = 0;
 }
 
-/* The file and the offset of an instruction of the call: "libz.so.1+0x1c2d0". */
+/* The file and the offset of an instruction of the call: "libz.so.1+0x1c2d0". The file may have
+ * been unloaded since; the loader is asked about what no sample noted. */
 static void add_call(struct text *text, uintptr_t return_address)
 {
-    struct os_module module;
-    char program[256];
     uintptr_t address = return_address - 1;
-    bool is_known = hak_os_module_of(address, &module);
-    if (is_known && module.path[0] == '\0') {
-        hak_os_program_path(program, sizeof program);
-        module.path = program;
-    }
-    if (is_known) {
-        hak_text_add(text, module.path);
+    const struct board_module *module = hak_modules_find(address);
+    struct board_module loaded;
+    if (module == NULL && hak_module_describe(address, &loaded))
+        module = &loaded;
+    if (module != NULL) {
+        hak_text_add(text, module->path);
         hak_text_add(text, "+");
-        address -= module.bias;
+        address -= module->bias;
     }
     hak_text_add(text, "0x");
     hak_text_add_number(text, address, 16);

@@ -42,10 +42,9 @@ static void write_path(char *to, const char *path)
     memcpy(to, path + cut, length - cut + 1);
 }
 
-/* The newest that has the address; NULL: none. */
-static const struct board_module *find(uintptr_t address)
+const struct board_module *hak_modules_find(uintptr_t address)
 {
-    for (uint32_t i = hak_load_relaxed(&module_count); i > 0; i--)
+    for (uint32_t i = hak_modules_count(); i > 0; i--)
         if (address - modules[i - 1].start < modules[i - 1].end - modules[i - 1].start)
             return &modules[i - 1];
     return NULL;
@@ -110,7 +109,7 @@ static void add(uintptr_t address)
     struct board_module found;
     if (!find_loaded(address, &module, &found))
         return;
-    const struct board_module *known = find(address);
+    const struct board_module *known = hak_modules_find(address);
     if (known != NULL && known->bias == found.bias && may_be(known->path, found.path))
         return;
     uint32_t count = hak_load_relaxed(&module_count);

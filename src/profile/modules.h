@@ -25,6 +25,9 @@ void hak_modules_add(const uint64_t *frames, uint32_t frame_count);
 uint32_t hak_modules_count(void);
 const struct board_module *hak_modules_at(uint32_t index);
 
+/* The last one that has the address, loaded still or not; NULL: none. */
+const struct board_module *hak_modules_find(uintptr_t address);
+
 /* Copies to the board those that it has not, as long as there is memory for them. */
 void hak_modules_show(struct profile_board *board);
 

@@ -64,6 +64,28 @@ if command -v addr2line > /dev/null; then
     esac
 fi
 
+# What a library leaked that was unloaded since is the library's.
+cat > "$work/guest.c" <<'C'
+#include <stdlib.h>
+void *volatile lost;
+void guest(void) { lost = malloc(50000); }
+C
+cat > "$work/inn.c" <<'C'
+#include <dlfcn.h>
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[count - 1], RTLD_NOW);
+    ((void (*)(void))dlsym(library, "guest"))();
+    return dlclose(library);
+}
+C
+cc -g -O1 -shared -fPIC -o "$work/guest.so" "$work/guest.c"
+cc -g -O1 -o "$work/inn" "$work/inn.c" -ldl
+HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=4K \
+    run "$work/inn" "$work/guest.so" 2> "$work/said"
+grep -q "in about 1 blocks, .* allocated at $work/guest[.]so+0x" "$work/said" ||
+    fail "an unloaded library: $(cat "$work/said")"
+
 # Off, nothing is told and there is no board; nor is there one after a normal end.
 leaves_no_board() {
     LD_PRELOAD="$PRELOAD_LIB" "$work/leak" > "$work/said" 2>&1 &
