@@ -149,6 +149,42 @@ static bool read_second(int fd, struct profile_board *first, struct profile_boar
     return is_read;
 }
 
+static bool refuse_process(struct source *source, int error)
+{
+    char *wrong = source->wrong;
+    if (error != ENOENT)
+        snprintf(wrong, sizeof source->wrong, "%.100s cannot be read: %s", source->path,
+                 strerror(error));
+    else if (source->is_alive)
+        snprintf(wrong, sizeof source->wrong,
+                 "process %d has no heap profile: try hakmem ctl %d profile on, or start it with "
+                 "HAKMEM_HEAP_PROFILE=on",
+                 source->pid, source->pid);
+    else
+        snprintf(wrong, sizeof source->wrong, "there is no process %d, and it left no profile",
+                 source->pid);
+    source->is_absent = error == ENOENT;
+    return false;
+}
+
+/* Whether the process maps the file; after exec its program is not the one that made it. */
+static bool is_mapped(const struct source *source)
+{
+    char path[64], line[4200], name[64];
+    bool is_found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", source->pid);
+    snprintf(name, sizeof name, "%s\n", strrchr(source->path, '/'));
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return true; /* it cannot be told */
+    while (!is_found && fgets(line, sizeof line, file) != NULL) {
+        const char *slash = strrchr(line, '/');
+        is_found = slash != NULL && strcmp(slash, name) == 0;
+    }
+    fclose(file);
+    return is_found;
+}
+
 static bool read_board(struct source *source, int fd, char *bytes, size_t byte_count)
 {
     struct profile_board *first = (struct profile_board *)(void *)bytes;
@@ -164,6 +200,8 @@ static bool read_board(struct source *source, int fd, char *bytes, size_t byte_c
         *source->root = '\0';
         return refuse_source(source, "is of an earlier process of that number");
     }
+    if (source->is_alive && !is_mapped(source))
+        return refuse_process(source, ENOENT);
     uint64_t now_ms = source->is_alive ? hak_os_clock_ms() : 0;
     return board_read(&source->profile, first, source->board, now_ms) ||
            refuse_source(source, source->profile.wrong);
@@ -188,24 +226,6 @@ static bool read_bytes(struct source *source, int fd)
                    refuse_source(source, source->profile.wrong);
     free(bytes);
     return is_right;
-}
-
-static bool refuse_process(struct source *source, int error)
-{
-    char *wrong = source->wrong;
-    if (error != ENOENT)
-        snprintf(wrong, sizeof source->wrong, "%.100s cannot be read: %s", source->path,
-                 strerror(error));
-    else if (source->is_alive)
-        snprintf(wrong, sizeof source->wrong,
-                 "process %d has no heap profile: try hakmem ctl %d profile on, or start it with "
-                 "HAKMEM_HEAP_PROFILE=on",
-                 source->pid, source->pid);
-    else
-        snprintf(wrong, sizeof source->wrong, "there is no process %d, and it left no profile",
-                 source->pid);
-    source->is_absent = error == ENOENT;
-    return false;
 }
 
 /* A file in the root of another process names files of that root. */

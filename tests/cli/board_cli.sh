@@ -357,6 +357,18 @@ SH
     kill -KILL "$container_pid"
 fi
 
+# The program of a process has replaced another one by exec, which left its board: that is not its.
+HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=1 \
+    LD_PRELOAD="$PRELOAD_LIB" env -u LD_PRELOAD sleep 600 &
+passer_pid=$!
+is_sleep() { [ "$(cat "/proc/$passer_pid/comm")" = sleep ]; }
+becomes "it sleeps" is_sleep
+check "a board was left" [ -e "/dev/shm/hakmem.profile.$passer_pid" ]
+refused replaced 1 "process $passer_pid has no heap profile" profile "$passer_pid"
+kill -KILL "$passer_pid"
+wait "$passer_pid" 2>/dev/null || :
+rm -f "/dev/shm/hakmem.profile.$passer_pid"
+
 # One whose parent has not asked for its end has ended.
 mkfifo "$work/unasked_in"
 env HAKMEM_BLACKBOX=on LD_PRELOAD="$PRELOAD_LIB" sh -c '"$0/holder" <"$0/unasked_in" & echo $!
