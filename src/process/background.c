@@ -38,8 +38,7 @@
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
 #define CALM_MS 100
-/* It ends after this many visits without work, and the number that free memory may take to reach
- * its keep time. */
+/* It ends after this many visits without work, and the number that free memory may take to go. */
 #define CALM_VISITS 8
 /* The thread does not wait for memory that is kept longer than this. */
 #define AWAITED_MS 600000
@@ -180,10 +179,14 @@ static size_t visit(bool *is_done)
     return is_large() ? hak_reclaim_visit(is_done) : 0;
 }
 
+/* What is free goes when it has been kept for long; an empty slab leaves its heap with the second
+ * pass from now on at the latest. */
 static uint32_t calm_visits_most(void)
 {
-    uint64_t keep_ms = hak_most(hak_pool_keep_ms(), hak_big_cache_keep_ms());
-    return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
+    uint64_t most_ms = hak_most(hak_pool_keep_ms(), hak_big_cache_keep_ms());
+    if (hak_load_relaxed(&hak_spare_granules) != 0)
+        most_ms = 2 * hak_most(most_ms, hak_policy_read(decay_ms));
+    return CALM_VISITS + (most_ms > AWAITED_MS ? 0 : (uint32_t)(most_ms / CALM_MS));
 }
 
 /* For the thread that runs, or is about to be started; false: there is another one. */
@@ -233,11 +236,12 @@ static void give_back(void)
     uint32_t calm_visits = 0;
     for (;;) {
         bool is_done;
+        uint32_t spares = hak_load_relaxed(&hak_spare_granules);
         size_t bytes = visit(&is_done);
         tell();
         hak_background_watch();
         uint64_t now = activity();
-        bool is_calm = bytes == 0 && is_done;
+        bool is_calm = bytes == 0 && is_done && hak_load_relaxed(&hak_spare_granules) == spares;
         calm_visits = is_calm && (now == last || is_needless()) ? calm_visits + 1 : 0;
         last = now;
         if (ends_or_sleeps(now, calm_visits >= calm_visits_most()))

@@ -4,6 +4,7 @@
 #include "program.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/wait.h>
 
 #define BLOCKS 700000
@@ -262,6 +263,29 @@ TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
         free(large[i]);
     CHECK(resident_bytes() > base + (size_t)COUNT / 2 * BYTES);
     CHECK(shrinks_to(base + (size_t)COUNT / 8 * BYTES));
+}
+
+/* Our thread begins while they come and go, and finds nothing else to do. */
+TEST(a_sleeping_program_gives_back_the_empty_slabs_that_it_keeps_for_seconds)
+{
+    time_limit(550);
+    WITH_SETTING("HAKMEM_DECAY", "2s");
+    WITH_SETTING("HAKMEM_LEARN", "none");
+    enum { COUNT = 220, BYTES = 32 << 10, LIVE_BYTES = 16 << 20, LARGE_BYTES = 40 << 20 };
+    char *live = malloc(LIVE_BYTES), *buffers[COUNT];
+    CHECK(live != NULL);
+    fill(live, LIVE_BYTES, 7);
+    free(hidden(malloc(LARGE_BYTES))); /* for small programs no thread is started */
+    malloc_trim(0);
+    size_t base = resident_bytes();
+    do {
+        take_large(buffers, COUNT, BYTES);
+        for (int i = 0; i < COUNT; i++)
+            free(buffers[i]);
+    } while (own_threads() == 0);
+    CHECK(resident_bytes() > base + (size_t)COUNT * 3 / 4 * BYTES);
+    CHECK(shrinks_to(base + (size_t)COUNT / 2 * BYTES));
+    CHECK(is_filled(live, LIVE_BYTES, 7));
 }
 
 TEST(no_thread_is_started_when_the_user_forbids_it)
