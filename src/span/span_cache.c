@@ -65,6 +65,8 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
         return NULL;
     struct span *span = cache->spans[best];
     hak_counter_add(&cache->hits, 1);
+    if (span->count == count)
+        span->lean_count = 0; /* the block may fill it to its end */
     close_gap(cache, best, 1, hak_span_bytes(span));
     return span;
 }

@@ -358,6 +358,11 @@ struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
     return run_join(best, end, count, node);
 }
 
+static bool is_whole_places(const struct span *span)
+{
+    return span->lean_count == 0 || span->count % span->lean_count == 0;
+}
+
 /* Checks one set of bins; returns the bytes in it, or SIZE_MAX when something is wrong. */
 static size_t audit_bins(const struct span_bins *bins, enum span_state state)
 {
@@ -372,7 +377,7 @@ static size_t audit_bins(const struct span_bins *bins, enum span_state state)
             const struct span *span = hak_list_element(i, struct span, bin_link);
             const struct span *behind = hak_span_free_at((size_t)span->first + span->count);
             if (span->state != (uint32_t)state || hak_span_bin_of(span->count) != bin ||
-                hak_span_free_at(span->first) != span ||
+                hak_span_free_at(span->first) != span || !is_whole_places(span) ||
                 hak_span_free_at(span->first + span->count - 1) != span ||
                 (behind != NULL && are_alike(behind, span)))
                 return SIZE_MAX;

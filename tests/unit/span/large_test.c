@@ -198,6 +198,28 @@ TEST(what_a_span_cache_holds_serves_blocks_of_whole_granules)
     CHECK_EQ(hak_large_take_in(span, &request), block[0]);
 }
 
+/* The first ones lend a granule for their start, the longer ones use it. */
+TEST(nor_does_one_where_a_longer_block_had_its_place_from_a_span_cache)
+{
+    static struct span_cache cache;
+    unsigned char *blocks[10], *kept[10];
+    struct large_request request = {5 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
+    for (int i = 0; i < 10; i++) {
+        fill(&blocks[i], 1, 4 * HAK_GRANULE_BYTES);
+        fill(&kept[i], 1, BYTES);
+    }
+    for (int i = 0; i < 10; i++) {
+        hak_large_keep(&cache, hak_large_end(blocks[i]), SIZE_MAX);
+        struct span *span = hak_large_find(&cache, &request);
+        CHECK(span != NULL);
+        CHECK((blocks[i] = hak_large_take_in(span, &request)) != NULL);
+    }
+    give_all(blocks, 10);
+    size_t before = hak_large_live_bytes();
+    fill(blocks, 10, 4 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_large_live_bytes() - before, 10 * 4 * HAK_GRANULE_BYTES);
+}
+
 TEST(a_varying_start_costs_at_most_a_granule)
 {
     for (size_t bytes = 2 * HAK_GRANULE_BYTES; bytes <= 64 * HAK_MIB;

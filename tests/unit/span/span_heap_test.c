@@ -534,16 +534,26 @@ TEST(a_span_heap_that_was_not_left_locked_is_not_repaired)
     CHECK_EQ(hak_span_known_bytes(), known);
 }
 
+/* With or without a granule that a block would hardly use. */
+static struct span *take_roughly(uint32_t count)
+{
+    bool is_zero;
+    struct span *span = hak_span_take_wished(count, count + 1, 1, &is_zero);
+    CHECK(span != NULL && (span->count == count || span->count == count + 1));
+    return span;
+}
+
 TEST(random_takes_and_gives_leave_the_heap_sound)
 {
     static struct span *spans[64];
     uint64_t random = 3;
     for (uint32_t i = 0; i < 6000; i++) {
         random = random * 6364136223846793005ull + 1442695040888963407ull;
-        uint32_t at = (uint32_t)(random >> 33) % 64, count = 1 + (uint32_t)(random >> 40) % 90;
+        uint32_t at = (uint32_t)(random >> 33) % 64;
+        uint32_t count = 1 + (uint32_t)(random >> 40) % (i % 2 == 0 ? 90 : 4);
         if (spans[at] == NULL)
-            spans[at] = take(count);
-        else if (count < spans[at]->count)
+            spans[at] = i % 2 == 0 ? take(count) : take_roughly(count);
+        else if (i % 2 == 0 && count < spans[at]->count)
             hak_span_cut(spans[at], count);
         else if (count % 2 != 0 || !hak_span_extend(spans[at], spans[at]->count + 1))
             hak_span_give(spans[at]), spans[at] = NULL;
