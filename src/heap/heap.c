@@ -9,6 +9,8 @@
 
 _Atomic uint32_t hak_spare_granules;
 
+hak_static_assert(HAK_SPARE_GRANULES_MOST <= UINT8_MAX, "spare_count counts empty slabs");
+
 void hak_heap_start(struct heap *heap)
 {
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);

@@ -245,6 +245,34 @@ TEST(under_a_limit_one_empty_slab_of_small_blocks_stays)
     CHECK_EQ(hak_slab_record_count(), 1);
 }
 
+TEST(above_the_soft_limit_no_more_empty_slabs_stay_than_under_a_limit)
+{
+    struct heap *heap = start();
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, 1024 * HAK_MIB);
+    empty_slabs(class_index, 4);
+    CHECK_EQ(heap->spare_count[class_index], 4);
+    hak_heap_retire_spares(heap, UINT32_MAX);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, 1);
+    empty_slabs(class_index, 4);
+    CHECK_EQ(heap->spare_count[class_index], 0);
+}
+
+/* Whatever their class: before granules that nobody has touched. */
+TEST(empty_slabs_of_one_class_serve_another_before_clean_granules)
+{
+    struct heap *heap = start();
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    empty_slabs(class_index, 4);
+    uint64_t fresh = counted(&heap->stats, HAK_STAT_fresh_slabs);
+    CHECK(!hak_supply_is_dry(CLASS, &heap->owner));
+    CHECK(hak_supply_is_cold(CLASS, &heap->owner));
+    take(CLASS);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_fresh_slabs), fresh);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_recycled_slabs), 1);
+    CHECK_EQ(heap->spare_granules, 0);
+}
+
 TEST(empty_slabs_of_one_class_serve_another_before_a_superslab_is_added)
 {
     start();
@@ -255,6 +283,26 @@ TEST(empty_slabs_of_one_class_serve_another_before_a_superslab_is_added)
     for (uint32_t i = 0; i < count; i++)
         CHECK(take(CLASS) != NULL);
     CHECK(hak_pool_superslab_count() <= superslabs);
+}
+
+TEST(empty_slabs_of_all_heaps_are_given_up)
+{
+    struct heap *heap = start(), *other = second(heap);
+    void *block = take(CLASS); /* its slab serves the other heap, too */
+    CHECK(hak_heap_try_enter(other));
+    CHECK(hak_heap_try_enter(heap));
+    struct slab *slab = hak_heap_surrender(heap, CLASS);
+    CHECK(slab != NULL && hak_heap_receive(other, slab));
+    hak_heap_leave(heap);
+    hak_heap_leave(other);
+    give(CLASS, block);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(other->spare_count[CLASS], 1);
+    CHECK_EQ(heap->spare_granules, 0);
+    CHECK(hak_heaps_give_up_spares());
+    CHECK_EQ(other->spare_count[CLASS], 0);
+    CHECK_EQ(hak_load_relaxed(&hak_spare_granules), 0);
+    CHECK(!hak_heaps_give_up_spares());
 }
 
 TEST(empty_slabs_serve_large_blocks_before_memory_is_added)

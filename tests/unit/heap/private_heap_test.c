@@ -95,6 +95,28 @@ TEST(full_slabs_are_on_a_list_of_their_own)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
+static void take_and_free(hakmem_heap *heap, size_t bytes)
+{
+    void *blocks[100];
+    for (int i = 0; i < 100; i++)
+        CHECK((blocks[i] = hakmem_heap_malloc(heap, bytes)) != NULL);
+    for (int i = 0; i < 100; i++)
+        hakmem_heap_free(heap, blocks[i]);
+}
+
+/* They would serve nobody else. */
+TEST(a_private_heap_keeps_one_empty_slab_of_each_class_of_small_blocks)
+{
+    hakmem_heap *heap = new_heap();
+    take_and_free(heap, 60000);
+    take_and_free(heap, 2000);
+    struct private_heap *record = entered(heap);
+    hak_heap_collect(&record->heap);
+    CHECK_EQ(record->heap.spare_count[hak_class_of(2000)], 1);
+    CHECK_EQ(record->heap.spare_count[hak_class_of(60000)], 0);
+    hak_private_leave(record);
+}
+
 TEST(a_private_heap_takes_no_slab_of_a_shared_one)
 {
     void *left = hak_malloc(48);
