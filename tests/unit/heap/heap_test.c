@@ -263,7 +263,7 @@ TEST(empty_slabs_of_one_class_serve_another_before_clean_granules)
 {
     struct heap *heap = start();
     uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
-    empty_slabs(class_index, 4);
+    empty_slabs(class_index, 1);
     uint64_t fresh = counted(&heap->stats, HAK_STAT_fresh_slabs);
     CHECK(!hak_supply_is_dry(CLASS, &heap->owner));
     CHECK(hak_supply_is_cold(CLASS, &heap->owner));
