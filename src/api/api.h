@@ -70,6 +70,8 @@ void *hak_calloc_slow(size_t bytes);
 /* On behalf of a call that is counted already (stats/exact.h). */
 void *hak_malloc_uncounted(size_t bytes, int partition); /* enum hak_partition */
 void hak_free_uncounted(void *block);
+/* The same for a block that the caller can do without (process/serve.h). */
+void *hak_malloc_spared(size_t bytes, int partition);
 
 /* The same in the long partition (slab/size_class.h). */
 void *hak_long_slow(size_t bytes);

@@ -240,6 +240,13 @@ void *hak_malloc_uncounted(size_t bytes, int partition)
     return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take(&request);
 }
 
+void *hak_malloc_spared(size_t bytes, int partition)
+{
+    struct request request = {
+        .bytes = bytes, .is_spared = true, .partition = (enum hak_partition)partition};
+    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take(&request);
+}
+
 void *hak_calloc_slow(size_t bytes)
 {
     struct request request = {.bytes = bytes, .is_zero = true};

@@ -92,9 +92,12 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
     return roomy_bytes;
 }
 
-/* Memory for a small block that must move; what it needs may be there where more is not. */
+/* Memory for a small block that moves; what it needs may be there where more is not. One that
+ * shrinks can stay: at a limit nobody empties caches for it, and nothing is refused. */
 HAK_INLINE void *new_place(size_t old_bytes, size_t bytes, enum hak_partition partition)
 {
+    if (bytes <= old_bytes && HAK_UNLIKELY(hak_policy_read(limit_bytes) != 0))
+        return hak_malloc_spared(bytes, (int)partition);
     size_t wished_bytes = with_slack(old_bytes, bytes);
     void *moved = malloc_again(wished_bytes, partition);
     if (HAK_UNLIKELY(moved == NULL) && wished_bytes > bytes)

@@ -37,7 +37,8 @@ static void *serve_twice(hak_server *server, const struct request *request,
                          const struct slow_path *path)
 {
     void *block = server(path->cache, request, TRY_FIRST);
-    if (HAK_LIKELY(block != NULL) || hak_heap_is_held() || is_hopeless(request))
+    if (HAK_LIKELY(block != NULL) || request->is_spared || hak_heap_is_held() ||
+        is_hopeless(request))
         return block;
     send_all_home(path);
     return server(path->cache, request, TRY_LAST);
@@ -83,6 +84,8 @@ void *hak_refuse(size_t bytes)
 void *hak_serve(hak_server *server, const struct request *request)
 {
     void *block = serve_once(server, request);
+    if (HAK_UNLIKELY(block == NULL) && request->is_spared)
+        return NULL;
     if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set() && !is_hopeless(request)) {
         hak_reclaim_relieve();
         block = serve_once(server, request);

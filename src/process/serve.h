@@ -25,6 +25,7 @@ struct request {
     size_t alignment; /* 0: ordinary */
     enum mark_kind kind;
     bool is_zero;
+    bool is_spared; /* the caller can do without: it is tried once, and NULL is no refusal */
     enum hak_partition partition;
     void *user_heap; /* a handle of heap/private_heap.h; NULL: any heap but those */
 };
@@ -35,7 +36,8 @@ enum hak_try { TRY_FIRST, TRY_LAST };
 /* One try; the cache is NULL where the call uses none. NULL: out of memory. */
 typedef void *hak_server(struct cache *cache, const struct request *request, enum hak_try turn);
 
-/* A block from `server`; NULL with ENOMEM: out of memory, or above the maximum request. */
+/* A block from `server`; NULL with ENOMEM: out of memory, or above the maximum request. NULL alone:
+ * one that can be spared is not at hand. */
 void *hak_serve(hak_server *server, const struct request *request);
 
 /* Counts and reports that a request for so many bytes is refused. Returns NULL, with ENOMEM. */

@@ -117,6 +117,27 @@ TEST(a_block_that_shrinks_stays_where_it_is_when_there_is_no_memory)
     check_filled(block, 17408, 32768);
 }
 
+/* At its limit a program shrinks blocks to be within it again. */
+TEST(a_block_that_cannot_move_to_shrink_is_no_refusal)
+{
+    static unsigned char *blocks[2000];
+    int count = 0;
+    hak_store_relaxed(&hak_policy.limit_bytes, 16 * HAK_MIB);
+    while ((blocks[count] = hak_malloc(12000)) != NULL)
+        count++;
+    uint64_t refused = hak_load_relaxed(&hak_stat_globals.out_of_memory);
+    CHECK_EQ(refused, 1);
+    errno = 0;
+    for (int i = 0; i < count; i++)
+        CHECK(hak_realloc(blocks[i], 8000) != NULL);
+    CHECK_EQ(errno, 0);
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.out_of_memory), refused);
+    for (int i = 0; i < 10; i++)
+        hak_free(blocks[i]);
+    unsigned char *moved = hak_realloc(blocks[10], 8000);
+    CHECK(hak_malloc_usable_size(moved) < 12000);
+}
+
 TEST(a_large_block_shrinks_and_grows_in_place_where_there_is_room)
 {
     unsigned char *block = filled(4 * HAK_MIB);
