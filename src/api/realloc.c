@@ -147,12 +147,32 @@ static void note_resized(const void *block, size_t bytes, struct os_caller calle
         hak_sampler_note(&(struct sampled_request){bytes, weight, caller, NULL}, block);
 }
 
+static void *resize_or_move(void *block, size_t bytes)
+{
+    return hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
+}
+
+/* What a block grows by cannot be given back when it has moved: at a limit nobody else's memory is
+ * compared with that between the comparison and the growth. */
+static void *resize_within_limit(void *block, size_t old_bytes, size_t bytes)
+{
+    size_t more_bytes = hak_align_up(hak_excess(bytes, old_bytes), HAK_GRANULE_BYTES);
+    if (more_bytes == 0 || HAK_LIKELY(hak_policy_read(limit_bytes) == 0))
+        return resize_or_move(block, bytes);
+    if (hak_lock_is_noted_from(HAK_LOCK_GROWTH)) /* as in span/large.c */
+        return NULL;
+    hak_lock_take(&hak_region.growth_lock);
+    void *moved = hak_limit_admits(more_bytes) ? resize_or_move(block, bytes) : NULL;
+    hak_lock_give(&hak_region.growth_lock);
+    return moved;
+}
+
 /* A large block without a copy; NULL: only that can help. Its life ends, another one begins. */
-static void *resize_large(void *block, size_t bytes, struct os_caller caller)
+static void *resize_large(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     struct live_sample sample;
     bool is_sample = hak_sampler_lift(block, &sample);
-    void *moved = hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
+    void *moved = resize_within_limit(block, old_bytes, bytes);
     if (is_sample && moved == NULL)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
@@ -195,7 +215,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
     }
     if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
-    void *moved = is_large ? resize_large(block, bytes, caller) : NULL;
+    void *moved = is_large ? resize_large(block, old_bytes, bytes, caller) : NULL;
     if (moved == NULL)
         return move(block, old_bytes, bytes, caller);
     hak_limit_settle();

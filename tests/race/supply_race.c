@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/supply_race.c - threads that all need new slabs at once: memory is added outside of
- * heaps, for all that wait for it. */
+ * heaps, for all that wait for it, and within the limit. */
 #include "api/api.h"
 #include "base/bits.h"
 #include "heap/flush.h"
@@ -63,6 +63,38 @@ static uint32_t superslabs_needed(void)
     size_t granules =
         hak_slab_record_count() * hak_size_classes[hak_class_of(BLOCK_BYTES)].granule_count;
     return (uint32_t)(hak_align_up(granules, HAK_SUPERSLAB_GRANULES) / HAK_SUPERSLAB_GRANULES) + 1;
+}
+
+#define LIMIT_BYTES (64 * HAK_MIB)
+#define GROWN_BYTES (14 * HAK_MIB)
+#define ROUNDS 300u
+
+static pthread_barrier_t round_line;
+
+/* Half of them take new blocks. All six do not fit, so some are refused. */
+static void grow_together(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        void *block = hak_malloc(HAK_MIB);
+        pthread_barrier_wait(&round_line);
+        stumble(racer);
+        void *grown =
+            racer->index % 2 == 0 ? hak_realloc(block, GROWN_BYTES) : hak_malloc(GROWN_BYTES);
+        pthread_barrier_wait(&round_line);
+        CHECK(hak_held_bytes() <= LIMIT_BYTES);
+        pthread_barrier_wait(&round_line);
+        if (racer->index % 2 != 0 || grown == NULL)
+            hak_free(block);
+        hak_free(grown);
+    }
+}
+
+TEST(blocks_that_grow_together_stay_within_the_limit)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.limit_bytes, LIMIT_BYTES);
+    CHECK_EQ(pthread_barrier_init(&round_line, NULL, TAKERS), 0);
+    race_alike(TAKERS, grow_together);
 }
 
 TEST(memory_is_added_once_for_all_that_wait_for_it)
