@@ -6,7 +6,9 @@
  * Invariants  held is what is or may be resident: live blocks by the size of their slabs and spans,
  *             caches, warm free memory, records and tables. What is clean (fresh or purged) is not.
  *             Memory that is already held is taken without a check; new memory is first counted and
- *             then compared, so that threads cannot exceed the limit together.
+ *             then compared, so that threads cannot exceed the limit together. What realloc grows
+ *             by is compared first, and counted before the region's growth lock is given back,
+ *             under which all others compare with the limit.
  * Threads     any; nothing is locked but for the purge lock while memory goes back.
  * Tests       tests/unit/heap/limit_test.c, tests/preload/held.c
  */
