@@ -271,6 +271,7 @@ TEST(a_sleeping_program_gives_back_the_empty_slabs_that_it_keeps_for_seconds)
     time_limit(550);
     WITH_SETTING("HAKMEM_DECAY", "2s");
     WITH_SETTING("HAKMEM_LEARN", "none");
+    WITH_SETTING("HAKMEM_RETAIN", "0");
     enum { COUNT = 220, BYTES = 32 << 10, LIVE_BYTES = 16 << 20, LARGE_BYTES = 40 << 20 };
     char *live = malloc(LIVE_BYTES), *buffers[COUNT];
     CHECK(live != NULL);
