@@ -34,7 +34,14 @@ out/release/replay_system bench/traces/git.trace 100
 out/release/replay_system bench/traces/lua.trace 100
 out/release/replay_system bench/traces/python3.trace 50
 out/release/replay_system bench/traces/sqlite3.trace 100
+cat ARCHITECTURE.md
+sort ARCHITECTURE.md
+grep -c hakmem ARCHITECTURE.md
+sed -n /hakmem/p ARCHITECTURE.md
+find docs -name *.svg
+bash -c :
 perl -pe s/(\w+)/{$1}/ ARCHITECTURE.md
+perl -e $SIG{INT}=sub{exit};
 /usr/bin/python3 -m json.tool docs/stats.schema.json
 ls -lR docs
 """

@@ -9,7 +9,7 @@
 
 _Atomic uint32_t hak_spare_granules;
 
-hak_static_assert(HAK_SPARE_GRANULES_MOST <= UINT8_MAX, "spare_count counts empty slabs");
+hak_static_assert(HAK_SPARE_GRANULES_MOST <= UINT16_MAX, "spare_count counts empty slabs");
 
 void hak_heap_start(struct heap *heap)
 {
