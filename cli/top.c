@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+#include "colours.h"
 #include "ps.h"
 #include "serve.h"
 #include "stats/emit.h"
@@ -233,7 +234,9 @@ static int choose(struct view *view)
 static int run_terminal(const struct wish *wish)
 {
     static struct target looks[2];
-    struct view view = {.is_ascii = !terminal_is_utf8(), .interval_ms = wish->interval_ms};
+    struct view view = {.is_plain = !colours_are_wanted(),
+                        .is_ascii = !terminal_is_utf8(),
+                        .interval_ms = wish->interval_ms};
     struct watch watch = WATCH_NONE;
     const char *why = NULL;
     int pid = wish->pid;

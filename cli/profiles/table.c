@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "base/text.h"
+#include "colours.h"
 #include "profiles/rows.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ enum { COLUMNS_LEAST = 40, LINE_BYTES = 1024, ROUGH_SAMPLES = 16 };
 void table_begin(struct table *table)
 {
     struct winsize size = {0};
-    const char *columns = getenv("COLUMNS"), *plain = getenv("NO_COLOR");
+    const char *columns = getenv("COLUMNS");
     bool is_terminal = isatty(STDOUT_FILENO) == 1;
     *table = (struct table){.to = stdout, .columns = 80, .rows_most = 20};
     if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -26,7 +27,7 @@ void table_begin(struct table *table)
         table->columns = COLUMNS_LEAST;
     if (table->columns >= LINE_BYTES)
         table->columns = LINE_BYTES - 1;
-    table->has_colours = is_terminal && (plain == NULL || *plain == '\0');
+    table->has_colours = is_terminal && colours_are_wanted();
 }
 
 char *life_text(char *text, size_t bytes, uint64_t ns)

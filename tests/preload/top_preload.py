@@ -93,6 +93,7 @@ def check_numbers():
     check_serve_all(process)
     check_terminal(process)
     check_small(process)
+    check_colours(process)
     stop(process)
     equal("nothing is left", shm_file(process.pid).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
@@ -213,11 +214,11 @@ def set_size(terminal, columns, rows):
 class Screen:
     """A command in a terminal of its own."""
 
-    def __init__(self, *arguments, kind="xterm", size=None):
+    def __init__(self, *arguments, kind="xterm", size=None, **settings):
         self.child, self.terminal = pty.fork()
         self.seen = b""
         if self.child == 0:
-            os.environ.update(LC_ALL="C", TERM=kind)
+            os.environ.update({"NO_COLOR": "", **settings}, LC_ALL="C", TERM=kind)
             if size is not None:
                 set_size(0, *size)
             os.execv(HAKMEM, [HAKMEM, *map(str, arguments)])
@@ -277,12 +278,27 @@ def check_terminal(process):
         equal("the terminal is given back", screen.seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
 
 
-def picture(screen):
-    """The lines of the next whole picture, without colours."""
+def whole_picture(screen):
+    """What draws the next one."""
     screen.seen = b""
     while not (whole := re.search(rb"\x1b\[H((?:(?!\x1b\[H).)*)\x1b\[J", screen.seen, re.S)):
         screen.seen += os.read(screen.terminal, 65536)
-    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", whole[1].decode()).split("\n")
+    return whole[1]
+
+
+def picture(screen):
+    """The lines of the next whole picture, without colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", whole_picture(screen).decode())
+    return plain.split("\n")
+
+
+def check_colours(process):
+    """Who wants none gets none (no-color.org)."""
+    for wish, has_colours in (("", True), ("1", False)):
+        screen = Screen("top", process.pid, NO_COLOR=wish)
+        equal(f"colours with NO_COLOR={wish}", b"m" in
+              re.findall(rb"\x1b\[[0-9;]*([A-Za-z])", whole_picture(screen)), has_colours)
+        equal("it ends well", screen.end(), 0)
 
 
 def shows_picture(screen, what, suits):
