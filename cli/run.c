@@ -40,7 +40,7 @@ static bool find_library(const struct library *library, char *path)
         if (found != NULL && access(found, R_OK) == 0)
             return true;
     }
-    complain(0, "%s is neither in %s nor in %s/%s", library->built, own, own, library->installed);
+    complain(0, "%s is neither in %s nor at %s/%s", library->built, own, own, library->installed);
     return false;
 }
 

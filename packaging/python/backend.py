@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-LIBRARY = "libhakmem.so.0"
+LIBRARIES = ("libhakmem.so.0", "libhakmem-bounds.so")
 STRUCTURES = {"STATS": "hakmem_stats", "RESIDENCY": "hakmem_residency"}
 
 
@@ -59,15 +59,15 @@ def install(build, stage):
 
 
 def built_files(stage):
-    """Where the wheel has the command and the library: as they are installed, so that the one finds
-    the other."""
+    """Where the wheel has the command and the libraries: as they are installed, so that the one
+    finds the others."""
     build = Path(os.environ.get("HAKMEM_BUILD", ROOT / "out/release"))
     if not (build / "libhakmem.so").exists():
         raise SystemExit(f"there is no library in {build}: ./hak build")
     install(build, stage)
-    library = next(Path(stage).glob(f"lib*/**/{LIBRARY}"))
-    return {"hakmem/bin/hakmem": Path(stage) / "bin/hakmem",
-            f"hakmem/{library.relative_to(stage)}": library}
+    files = [Path(stage) / "bin/hakmem",
+             *(file for name in LIBRARIES for file in Path(stage).glob(f"lib*/**/{name}"))]
+    return {f"hakmem/{file.relative_to(stage)}": file for file in files}
 
 
 def metadata():

@@ -112,6 +112,8 @@ run 0 "$env/hakmem" profile heap.pprof
 check "the command reads the profile: $(head -n 3 "$work/run.out")" \
     grep -qE '^ *[3-6][0-9](\.[0-9])? ?Mi?B?' "$work/run.out"
 run 0 "$env/hakmem" run true
+run 0 "$env/hakmem" run --bounds -c 'import os
+assert "libhakmem-bounds.so" in os.environ["LD_PRELOAD"]'
 run 0 "$env/hakmem" options
 large_blocks=0 # which this program has none of
 serves served "$env/hakmem" run "$work/app.py"
