@@ -74,14 +74,14 @@
       "show which functions hold a program's memory",                                              \
       "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a\n"               \
       "                     file: its shared file, pprof, jemalloc's heap_v2, folded\n"            \
-      "                     stacks, JSON\n"                                                        \
+      "                     stacks, JSON; -: standard input\n"                                     \
       "  --folded           one stack and its bytes per line, for flame graphs\n"                  \
       "  --live             with --folded: live bytes (the default)\n"                             \
       "  --allocated        with --folded: all allocated bytes\n"                                  \
       "  --json             everything, as JSON\n"                                                 \
       "  --leaks            old live memory, its age and its growth\n"                             \
       "  --all              all rows of the table\n"                                               \
-      "  --pprof OUT        write a file for pprof\n"                                              \
+      "  --pprof OUT        write a file for pprof; -: to standard output\n"                       \
       "  --heap-v2 OUT      write a file for jeprof\n"                                             \
       "  --flame OUT        write a page with a flame graph\n"                                     \
       "  diff A B           what grew from profile A to profile B\n")                              \

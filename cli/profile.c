@@ -53,22 +53,29 @@ static bool understand_flag(struct wish *wish, const char *word)
     return true;
 }
 
+/* Standard input, or standard output. */
+static bool is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
 static int understand(struct wish *wish, char **arguments, int most)
 {
     for (; *arguments != NULL; arguments++) {
         const char **file = file_option(wish, *arguments);
+        bool is_option = **arguments == '-' && !is_standard(*arguments);
         if (file != NULL && (arguments[1] == NULL || *arguments[1] == '\0'))
             return complain(EXIT_USAGE, "profile: %s takes the name of a file", *arguments);
         if (file != NULL)
             *file = *++arguments;
-        else if (**arguments == '-' && !understand_flag(wish, *arguments))
+        else if (is_option && !understand_flag(wish, *arguments))
             return complain(EXIT_USAGE,
                             "profile: there is no option '%.60s'; hakmem profile --help",
                             *arguments);
-        else if (**arguments != '-' && wish->word_count == most)
+        else if (!is_option && wish->word_count == most)
             return complain(EXIT_USAGE, "profile: not also '%.60s'; hakmem profile --help",
                             *arguments);
-        else if (**arguments != '-')
+        else if (!is_option)
             wish->words[wish->word_count++] = *arguments;
     }
     return EXIT_DONE;
@@ -78,14 +85,15 @@ static int understand(struct wish *wish, char **arguments, int most)
 static void remove_file(const char *path)
 {
     struct stat about;
-    if (lstat(path, &about) == 0 && S_ISREG(about.st_mode))
+    if (!is_standard(path) && lstat(path, &about) == 0 && S_ISREG(about.st_mode))
         unlink(path);
 }
 
 /* A new file is for its owner alone, as those of the library are: it names what a program does. */
 static FILE *open_file(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = is_standard(path) ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                               : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     return fd < 0 ? NULL : fdopen(fd, "w");
 }
 

@@ -236,6 +236,13 @@ static void find_root(struct source *source, const char *word)
         snprintf(source->root, sizeof source->root, "/proc/%d/root", pid);
 }
 
+/* "-" is standard input. */
+static int open_named(const char *word)
+{
+    return strcmp(word, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                  : open(word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
 bool source_try(struct source *source, const char *word)
 {
     char *end;
@@ -246,7 +253,7 @@ bool source_try(struct source *source, const char *word)
     source->pid = *end == '\0' && pid > 0 && pid <= 1 << 30 ? (int)pid : 0;
     if (source->pid == 0)
         find_root(source, word);
-    int fd = source->pid > 0 ? open_board(source) : open(word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = source->pid > 0 ? open_board(source) : open_named(word);
     if (fd < 0 && source->pid > 0)
         return refuse_process(source, errno);
     if (fd < 0) {

@@ -27,7 +27,8 @@ struct source {
 /* What is left to do with the names of the addresses. */
 enum naming { NAMES_WHERE_KNOWN, NAMES_FOR_ALL };
 
-/* Reads a process (a number) or a file; false: `wrong` says why. Either way the caller ends it. */
+/* Reads a process (a number), a file, or standard input ("-"); false: `wrong` says why. Either way
+ * the caller ends it. */
 bool source_try(struct source *source, const char *word);
 
 /* The same; false: it has been said in one line. */

@@ -89,6 +89,19 @@ if [ -n "${HAK_FULL:-}" ] && command -v go >/dev/null; then
     check "go's pprof, blocks: $(cat "$work/top")" grep -qE '^ *52809 ' "$work/top"
 fi
 
+# "-" is standard input and standard output, as elsewhere; no file has this name.
+through() { (cd "$work/plain" && "$hakmem" profile "$@" 2>"$work/through.err"); }
+through - --folded <"$work/heap" >"$work/through" || fail "$(cat "$work/through.err")"
+check "standard input is read" cmp "$work/through" "$work/folded.out"
+gzip -dc "$work/pprof.gz" | through - --pprof - | through --folded - >"$work/through"
+check "and a profile goes through pipes" cmp "$work/through" "$work/folded.out"
+status=0
+through "$work/heap" --flame - >/dev/full || status=$?
+equal "a full disk: exit status" "$status" 1
+check "and why: $(cat "$work/through.err")" \
+    grep -q '^hakmem: profile: - .*No space' "$work/through.err"
+equal "no file is made" "$(find "$work/plain" -name -)" ""
+
 # heap_v2: written as estimates, of all blocks.
 asked heap_v2 0 profile "$work/heap" --heap-v2 "$work/heap_v2"
 equal "its period is 1" "$(head -n 1 "$work/heap_v2")" heap_v2/1
