@@ -304,6 +304,9 @@ shows autopsy '^resident '
 shows autopsy '^Last events$'
 shows autopsy '^ +[0-9.]+ s before  [a-z_]+ +[0-9]'
 cp "/dev/shm/hakmem.profile.$holder_pid" "$work/blackbox"
+asked copied 0 profile "$work/blackbox"
+slowly piped "$work/blackbox" profile
+check "the same through a pipe" cmp "$work/piped.out" "$work/copied.out"
 asked autopsy_file 0 autopsy "$work/blackbox"
 check "the file says the same" cmp "$work/autopsy_file.out" "$work/autopsy.out"
 asked boxes 0 autopsy
