@@ -34,8 +34,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header: major * 10000 + minor * 100 + patch. A function that exists in one
- * version exists in all later ones of the same major version, with the same meaning. */
+/* The version of this header: major * 10000 + minor * 100 + patch. From 1.0.0 on a function keeps
+ * its name and meaning in all later versions of the same major version; before, it may change. */
 #define HAKMEM_VERSION 100
 #define HAKMEM_VERSION_TEXT "0.1.0"
 
@@ -279,7 +279,8 @@ HAKMEM_API void hakmem_profile_stop(void);
 
 /* Writes the samples so far to the descriptor `fd`, whatever file that is now, for pprof
  * (profile.proto, uncompressed, addresses without names). Allocates nothing. Returns 0. EBUSY:
- * another thread has been writing for a second. Else the error of write(2). */
+ * another thread has been writing for a second. EAGAIN: the reader of a pipe or a socket took
+ * nothing for a second. Else the error of write(2). */
 HAKMEM_API int hakmem_profile_write(int fd);
 
 /* The same in one of the forms "pprof", "heap_v2" (jemalloc's text), "folded" (live bytes by stack,

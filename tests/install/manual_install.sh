@@ -28,6 +28,14 @@ done
 for field in $(sed -n 's/^    uint64_t \([a-z_]*\);.*/\1/p' "$header"); do
     check "it tells of the number $field" grep -q "^\.It Va $field\$" "$page"
 done
+for error in $(grep -oE '\bE[A-Z]{4,}\b' "$header" | sort -u); do
+    check "it tells of the error $error" grep -qx "\.It Bq Er $error" "$page"
+done
+sed -n '/^\.Sh RETURN/,/^\.Sh ENV/p' "$page" >"$work/returned"
+for function in $(grep -oE ' int hakmem_[a-z_]+' "$header" | sed 's/.* //'); do
+    [ "$function" = hakmem_version ] ||
+        check "it tells what $function returns" grep -q "^\.Fn $function\>" "$work/returned"
+done
 for word in LD_PRELOAD HAKMEM_DECAY HAKMEM_STATS hakmem.o ENOMEM 'hakmem::object'; do
     check "it tells of $word" grep -q "$word" "$work/shown"
 done

@@ -40,7 +40,8 @@ pub fn residency() -> io::Result<Residency> {
     Ok(residency)
 }
 
-/// Writes all statistics to a file, in one of the forms text, json, xml and openmetrics.
+/// Writes all statistics to a file, in one of the forms text, raw, json, xml and openmetrics;
+/// summary is the first lines of text.
 pub fn write_stats(file: &impl AsRawFd, form: &str) -> io::Result<()> {
     let form = c_string(form)?;
     result(unsafe { hakmem_sys::hakmem_stats_print(file.as_raw_fd(), form.as_ptr()) })
