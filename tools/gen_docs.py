@@ -47,18 +47,19 @@ How they are written and read:
 * In 2 to 4, and after `-o` of `hakmem run`, `:` and `=` are the same, white space around names and
   values is ignored, and `HAKMEM_DECAY` is another name of `decay`.
 * Sizes take K, M, G, T; times take ms or s, and -1 or `never`.
-* A choice whose first word is off also accepts 0 and no as off, and 1, yes and on as on or, if it
-  has no on, as its second word. A set is words joined by +, or `all`, which 1, yes and on mean,
-  too, or `none`, which 0, no and off mean. To sizes, times and counts 0 and 1 are numbers.
-* In 5, an empty value is as if the variable were not set; but `HAKMEM_STATS_FILE=` and other texts
-  are empty then, whatever 2 to 4 say.
+* Where a choice begins with off, 0 and no also mean off. There 1, yes and on mean on; if the choice
+  has no on, they mean its second word.
+* A set is words joined by +, or `all` (also 1, yes, on), or `none` (also 0, no, off). For sizes,
+  times and counts, 0 and 1 are numbers.
+* In 5, an empty value counts as not set. Texts differ: `HAKMEM_STATS_FILE=` empties the option,
+  whatever 2 to 4 say.
 * An invalid name or value is ignored. It is reported once on standard error, as typed, with the
-  accepted values or the nearest name. `profile` without anything to learn is also reported in one
-  line.
+  accepted values or the nearest name. One line also reports a `profile` that has no effect because
+  nothing is learned.
 * Programs with raised privileges ignore the environment.
-* `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and no other line;
-  `HAKMEM_ABORT_CONF=1` makes an invalid setting fatal, but not a refused file of `profile`.
-  `hakmem options` prints the same from a shell.
+* `HAKMEM_SHOW_CONF=1` prints the values in force and their sources; `hakmem options` prints the
+  same from a shell. `HAKMEM_ABORT_CONF=1` makes an invalid setting fatal, but not a refused file of
+  `profile`.
 
 ## All options
 
