@@ -192,7 +192,8 @@ def test_no_policy_stays_when_the_terminal_goes(hak):
 
 def test_nothing_stays_of_what_is_interrupted(hak):
     for signal, status in (("HUP", 129), ("INT", 130), ("TERM", 143)):
-        (hak.tree / "bin/cmake").write_text(f"#!/bin/sh\n[ $1 != --build ] || kill -{signal} $PPID\n")
+        (hak.tree / "bin/cmake").write_text(
+            f"#!/bin/sh\n[ $1 != --build ] || kill -{signal} $PPID\n")
         assert hak("run", "true").returncode == status
         assert not list((hak.tree / "out").glob("quiet.*")), signal
 
