@@ -59,23 +59,27 @@ static bool is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+static bool is_option(const char *word)
+{
+    return *word == '-' && !is_standard(word);
+}
+
 static int understand(struct wish *wish, char **arguments, int most)
 {
     for (; *arguments != NULL; arguments++) {
-        const char **file = file_option(wish, *arguments);
-        bool is_option = **arguments == '-' && !is_standard(*arguments);
-        if (file != NULL && (arguments[1] == NULL || *arguments[1] == '\0'))
+        const char **file = file_option(wish, *arguments), *next = arguments[1];
+        if (file != NULL && (next == NULL || *next == '\0' || is_option(next)))
             return complain(EXIT_USAGE, "profile: %s takes the name of a file", *arguments);
         if (file != NULL)
             *file = *++arguments;
-        else if (is_option && !understand_flag(wish, *arguments))
+        else if (is_option(*arguments) && !understand_flag(wish, *arguments))
             return complain(EXIT_USAGE,
                             "profile: there is no option '%.60s'; hakmem profile --help",
                             *arguments);
-        else if (!is_option && wish->word_count == most)
+        else if (!is_option(*arguments) && wish->word_count == most)
             return complain(EXIT_USAGE, "profile: not also '%.60s'; hakmem profile --help",
                             *arguments);
-        else if (!is_option)
+        else if (!is_option(*arguments))
             wish->words[wish->word_count++] = *arguments;
     }
     return EXIT_DONE;

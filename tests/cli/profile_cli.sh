@@ -287,6 +287,7 @@ refused nothing 2 "the process or the file is missing" profile
 refused option 2 "there is no option '--frob'" profile --frob x
 refused two 2 "not also 'b'" profile a b
 refused no_out 2 "--pprof takes the name of a file" profile a --pprof
+refused next_out 2 "--pprof takes the name of a file" profile --pprof --folded "$work/heap"
 refused diff_one 2 "two profiles" profile diff a
 refused gone 1 "there is no process 999999999" profile 999999999
 refused without 1 "process $$ has no heap profile: try hakmem ctl $$ profile on, or" profile $$
