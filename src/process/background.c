@@ -61,7 +61,7 @@ static _Atomic uint32_t is_wanted; /* though the heap is small, while something 
 static _Atomic uint64_t refused_ms;
 static _Atomic size_t start_bytes = START_BYTES;
 static _Atomic size_t free_in_slabs;  /* as of the last tick of some thread */
-static _Atomic uint32_t is_bare_copy; /* its end may be one of its thread alone */
+static _Atomic uint32_t is_bare_copy; /* it may end by the end of its thread alone */
 
 static bool is_large(void)
 {
@@ -125,8 +125,6 @@ bool hak_background_watch(void)
 static uint32_t patience_ms(void)
 {
     uint32_t patience = hak_stats_writer_patience_ms();
-    if (hak_load_relaxed(&is_bare_copy) != 0)
-        return 0;
     if (!hak_own_cgroup_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
         return patience;
     return patience == 0 ? WATCH_MS : (uint32_t)hak_least(patience, WATCH_MS);
@@ -337,11 +335,13 @@ static void start_here(void)
     hak_os_restore_signals(signals);
 }
 
-/* A confined program gets none: its filter may kill it for the calls needed. */
+/* A confined program gets none: its filter may kill it for the calls needed. Nor does a copy that
+ * was made without fork: what clone made ends with its one thread, and the kernel reports the
+ * status of the last one, which would be this. */
 static void start(void)
 {
-    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||
-        !hak_os_ask_begin())
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || hak_load_relaxed(&is_bare_copy) != 0 ||
+        is_refused_lately() || !hak_os_ask_begin())
         return;
     start_here();
     hak_os_ask_end();

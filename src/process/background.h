@@ -5,11 +5,11 @@
  * Invariants  at most one runs in a process. It is started when there may be something to do, and
  *             ends when it has found nothing for about a second; with an interval, a signal or
  *             shared memory for statistics, or where the pressure on memory is watched, it sleeps
- *             instead; but not in a copy of the process that was made without fork: what clone
- *             made ends with a system call that ends one thread, and this one would keep it. It is
- *             none of libc's threads (os/thread.h), so any call may start it, a free
- *             too. A forked child has none until it has grown; a child of vfork starts none, since
- *             its exec would end a thread of its parent's memory.
+ *             instead. It is none of libc's threads (os/thread.h), so any call may start it, a free
+ *             too. A forked child has none until it has grown. A copy that was made without fork
+ *             has none at all: what clone made ends with a system call that ends one thread, and
+ *             this one would keep it, and its exit status. A child of vfork starts none, since its
+ *             exec would end a thread of its parent's memory.
  * Argument    The last call of a program for hours may come while the thread ends or falls asleep.
  *             The caller writes `activity`, passes a fence (or does both in the order seq_cst),
  *             then reads the state and whether the thread sleeps; the thread stores "none" or

@@ -115,6 +115,38 @@ TEST(a_clone_without_pthreads_ends_though_hakmem_shows_its_memory)
         CHECK_EQ(run_clone(0), NULL);
 }
 
+#define STATUS 3
+#define GROWN_BLOCKS 6000
+#define GROWN_BYTES 10000
+
+/* So much that hakmem's own thread would be due, and most of it free. */
+static int grow_and_end(void *argument)
+{
+    static char *blocks[GROWN_BLOCKS];
+    for (unsigned i = 0; i < GROWN_BLOCKS; i++) {
+        blocks[i] = malloc(GROWN_BYTES);
+        memset(blocks[i], 1, GROWN_BYTES);
+    }
+    for (unsigned i = 0; i < GROWN_BLOCKS; i++)
+        if (i % 8 != 0)
+            free(blocks[i]);
+    return argument == NULL ? STATUS : 0;
+}
+
+TEST(the_status_of_a_clone_is_what_its_function_returned)
+{
+    static char stack[STACK_BYTES] __attribute__((aligned(64)));
+    check_is_served();
+    time_limit(500);
+    for (unsigned i = 0; i < 5; i++) {
+        pid_t pid = clone(grow_and_end, stack + sizeof stack, SIGCHLD, NULL);
+        CHECK(pid > 0);
+        int status = status_within(pid, CHILD_LIMIT_MS);
+        CHECK(WIFEXITED(status));
+        CHECK_EQ(WEXITSTATUS(status), STATUS);
+    }
+}
+
 TEST(a_daemon_allocates_with_all_its_threads)
 {
     time_limit(300);
