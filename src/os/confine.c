@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/confine.h"
 
+#include "os/bare_exit.h"
 #include "os/next_symbol.h"
 
 #include <errno.h>
@@ -155,6 +156,14 @@ static bool is_filter(long number, long a, long b, long c)
     return HAK_UNLIKELY(number == SYS_prctl) && is_filter_of_prctl(a, b, c);
 }
 
+/* Strict mode leaves a thread no other end than its own. */
+static void confine_by(long mode)
+{
+    if (mode == SECCOMP_MODE_STRICT)
+        hak_os_bare_exit();
+    hak_os_confine();
+}
+
 /* Weak, as the other one: a program that has its own keeps it. */
 __attribute__((weak)) HAK_EXPORT int prctl(int option, ...)
 {
@@ -166,7 +175,7 @@ __attribute__((weak)) HAK_EXPORT int prctl(int option, ...)
     long d = va_arg(arguments, long);
     va_end(arguments);
     if (is_filter_of_prctl(option, a, b))
-        hak_os_confine();
+        confine_by(a);
     prctl_function *next = hak_load_relaxed(&next_prctl);
     return next != NULL ? next(option, a, b, c, d)
                         : (int)enter_kernel(SYS_prctl, option, a, b, c, d, 0);
@@ -178,10 +187,15 @@ static long pass_on(long number, long a, long b, long c, long d, long e, long f)
     return next != NULL ? next(number, a, b, c, d, e, f) : enter_kernel(number, a, b, c, d, e, f);
 }
 
-HAK_NOINLINE static long confine_and_pass_on(long number, long a, long b, long c, long d, long e,
+HAK_NOINLINE static long prepare_and_pass_on(long number, long a, long b, long c, long d, long e,
                                              long f)
 {
-    hak_os_confine();
+    if (number == SYS_exit)
+        hak_os_bare_exit();
+    else if (number == SYS_seccomp)
+        confine_by(a == SECCOMP_SET_MODE_STRICT ? SECCOMP_MODE_STRICT : SECCOMP_MODE_FILTER);
+    else
+        confine_by(b);
     return pass_on(number, a, b, c, d, e, f);
 }
 
@@ -193,8 +207,9 @@ long hak_syscall(long number, long a, long b, long c, long d, long e, long f) __
 __attribute__((weak)) HAK_EXPORT long hak_syscall(long number, long a, long b, long c, long d,
                                                   long e, long f)
 {
-    return is_filter(number, a, b, c) ? confine_and_pass_on(number, a, b, c, d, e, f)
-                                      : pass_on(number, a, b, c, d, e, f);
+    return HAK_UNLIKELY(number == SYS_exit) || is_filter(number, a, b, c)
+               ? prepare_and_pass_on(number, a, b, c, d, e, f)
+               : pass_on(number, a, b, c, d, e, f);
 }
 
 #endif

@@ -3,11 +3,15 @@
 
 #include "os/output.h"
 
-static uint32_t home_pid; /* 0: not known yet */
+#include <errno.h>
+
+static uint32_t home_pid;      /* 0: not known yet */
+static const int *first_errno; /* of the first thread; no other one has it */
 
 void hak_home_begin(void)
 {
     home_pid = hak_os_pid();
+    first_errno = &errno;
 }
 
 bool hak_is_at_home(void)
@@ -18,4 +22,9 @@ bool hak_is_at_home(void)
 bool hak_is_away(void)
 {
     return home_pid != 0 && !hak_is_at_home();
+}
+
+bool hak_is_first_at_home(void)
+{
+    return first_errno == &errno;
 }

@@ -9,6 +9,7 @@
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/settings.h"
+#include "os/bare_exit.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
 #include "os/descriptors.h"
@@ -390,11 +391,9 @@ static bool is_here(void)
            !hak_os_thread_is_over(&threads[1]);
 }
 
-void hak_background_pause(void)
+/* Returns when it is gone, and none starts until the pause is over. */
+static void stop(void)
 {
-    if (!hak_is_at_home())
-        return;
-    hak_copy_look(); /* the first process of a new space of ids may be a copy of a first one */
     hak_fetch_add_relaxed(&pauses, 1);
     /* partners: the fences in start_at_home and sleep_until_woken */
     hak_fence_full();
@@ -407,10 +406,25 @@ void hak_background_pause(void)
         hak_os_thread_await(&threads[0], 1);
         hak_os_thread_await(&threads[1], 1);
     }
+}
+
+void hak_background_pause(void)
+{
+    if (!hak_is_at_home())
+        return;
+    hak_copy_look(); /* the first process of a new space of ids may be a copy of a first one */
+    stop();
     if (!is_here()) {
         hak_os_thread_await_end(&threads[0]);
         hak_os_thread_await_end(&threads[1]);
     }
+}
+
+/* A confined program may not ask whether it is at home; none starts there. */
+static void stop_for_good(void)
+{
+    if (!hak_copy_is_unnoticed() && (hak_os_is_confined() ? is_here() : hak_is_at_home()))
+        stop();
 }
 
 void hak_background_resume(void)
@@ -443,6 +457,7 @@ __attribute__((constructor)) static void be_at_home(void)
     hak_home_begin();
     hak_process_on_fork(forget);
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
+    hak_os_on_bare_exit(stop_for_good);
     hak_process_start();
     hak_stats_writer_start(hak_background_stir);
     if (hak_stats_writer_has_work())

@@ -4,10 +4,14 @@
  * this fails, a process stays for ever, or keeps rights that it has given up. */
 #include "program.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -245,6 +249,52 @@ TEST(our_thread_gives_up_a_report_that_nobody_reads_when_the_identity_changes)
         become("changes_its_identity_while_its_statistics_are_not_read");
     }
     CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
+}
+
+#define STATUS 3
+#define REFUSED 77
+
+/* From here on every other call ends the process. */
+static int allow(unsigned count, const unsigned numbers[])
+{
+    struct sock_filter code[32] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    unsigned length = 1;
+    for (unsigned i = 0; i < count; i++) {
+        code[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, numbers[i], 0, 1);
+        code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    struct sock_fprog program = {(unsigned short)length, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+static int confine(unsigned how)
+{
+    static const unsigned numbers[] = {SYS_exit, SYS_futex, SYS_clock_gettime};
+    if (how == 1)
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+    return how == 2 ? allow(sizeof numbers / sizeof *numbers, numbers) : 0;
+}
+
+/* A process of one thread, which ends by the system call that ends one. */
+TEST(the_status_of_a_thread_that_ends_alone_is_that_of_the_process)
+{
+    time_limit(550);
+    check_is_served();
+    for (unsigned i = 0; i < 9; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            work();
+            if (await_own_thread() == 0)
+                _exit(1);
+            syscall(SYS_exit, confine(i % 3) == 0 ? STATUS : REFUSED);
+        }
+        int status = status_within(child, PATIENCE_MS);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == STATUS || (WEXITSTATUS(status) == REFUSED && i % 3 != 0));
+    }
 }
 
 TEST(a_process_of_one_thread_may_have_a_user_namespace_of_its_own)
