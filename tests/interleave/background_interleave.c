@@ -276,8 +276,7 @@ TEST(what_was_freed_last_is_seen_and_no_two_look_at_once)
 TEST(every_order_of_the_background_thread_is_needed)
 {
     static const struct kept_order kept[] = {
-        {"hak_background_pause futex wake: left out",
-         "the wait that it ends has a time-out of 100 ms at most"},
+        {"stop futex wake: left out", "the wait that it ends has a time-out of 100 ms at most"},
         {NULL, NULL}};
     CHECK(interleave_needs_orders("process/background. os/thread.h background_interleave.",
                                   harnesses, HARNESS_COUNT, kept));
