@@ -3,6 +3,7 @@
 #include "os/confine.h"
 
 #include "os/bare_exit.h"
+#include "os/identity.h"
 #include "os/next_symbol.h"
 
 #include <errno.h>
@@ -187,9 +188,27 @@ static long pass_on(long number, long a, long b, long c, long d, long e, long f)
     return next != NULL ? next(number, a, b, c, d, e, f) : enter_kernel(number, a, b, c, d, e, f);
 }
 
-HAK_NOINLINE static long prepare_and_pass_on(long number, long a, long b, long c, long d, long e,
-                                             long f)
+/* As libc's functions of these names (os/identity.c). */
+static long change_namespaces(long number, long a, long b)
 {
+    void (*after)(void) = hak_os_identity_begin();
+    long result = pass_on(number, a, b, 0, 0, 0, 0);
+    if (after != NULL)
+        after();
+    return result;
+}
+
+static bool is_heeded(long number, long a, long b, long c)
+{
+    return HAK_UNLIKELY(number == SYS_exit || number == SYS_unshare || number == SYS_setns) ||
+           is_filter(number, a, b, c);
+}
+
+HAK_NOINLINE static long heed_and_pass_on(long number, long a, long b, long c, long d, long e,
+                                          long f)
+{
+    if (number == SYS_unshare || number == SYS_setns)
+        return change_namespaces(number, a, b);
     if (number == SYS_exit)
         hak_os_bare_exit();
     else if (number == SYS_seccomp)
@@ -207,9 +226,8 @@ long hak_syscall(long number, long a, long b, long c, long d, long e, long f) __
 __attribute__((weak)) HAK_EXPORT long hak_syscall(long number, long a, long b, long c, long d,
                                                   long e, long f)
 {
-    return HAK_UNLIKELY(number == SYS_exit) || is_filter(number, a, b, c)
-               ? prepare_and_pass_on(number, a, b, c, d, e, f)
-               : pass_on(number, a, b, c, d, e, f);
+    return is_heeded(number, a, b, c) ? heed_and_pass_on(number, a, b, c, d, e, f)
+                                      : pass_on(number, a, b, c, d, e, f);
 }
 
 #endif

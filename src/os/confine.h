@@ -4,7 +4,7 @@
  * Owns        whether it did, and the names prctl and syscall where hakmem takes malloc's place: a
  *             filter is set through one of them, by libseccomp too. Once set the flag stays;
  *             children inherit it with the filter. The same names tell of a bare exit
- *             (os/bare_exit.h).
+ *             (os/bare_exit.h) and of changes of namespaces (os/identity.h).
  * Invariants  such a filter may kill the process for calls that malloc was not expected to make. So
  *             hakmem prepares first: it makes the calls now that it would make later. From then on
  *             no call is made that hak_os_ask_begin guards. A filter set before exec is not known:

@@ -15,13 +15,11 @@ static _Atomic(void (*)(void)) watch_after;
 void hak_os_identity_watch(void (*before)(void), void (*after)(void))
 {
     hak_store_relaxed(&watch_after, after);
-    /* release: partner is the acquire in `begin`, which then has the other, too */
+    /* release: partner is the acquire in hak_os_identity_begin, which then has the other, too */
     hak_store_release(&watch_before, before);
 }
 
-#if HAK_SHARED
-
-static void (*begin(void))(void)
+void (*hak_os_identity_begin(void))(void)
 {
     /* acquire: partner is the release in hak_os_identity_watch */
     void (*before)(void) = hak_load_acquire(&watch_before);
@@ -31,6 +29,8 @@ static void (*begin(void))(void)
     return hak_load_relaxed(&watch_after);
 }
 
+#if HAK_SHARED
+
 /* libc's function of that name, with `before` and `after` around it. */
 #define AROUND(name, parameters, arguments)                                                        \
     HAK_EXPORT int name parameters                                                                 \
@@ -39,7 +39,7 @@ static void (*begin(void))(void)
         next_function *next = hak_next_function(&known, #name);                                    \
         if (next == NULL)                                                                          \
             return -1;                                                                             \
-        void (*after)(void) = begin();                                                             \
+        void (*after)(void) = hak_os_identity_begin();                                             \
         int result = ((int(*) parameters)next)arguments;                                           \
         if (after != NULL)                                                                         \
             after();                                                                               \

@@ -7,7 +7,8 @@
  *             kernel refuses some namespaces to a process of several threads.
  * Invariants  `before` is called, then libc's function, then `after`. Programs that are linked with
  *             hakmem.o have libc's functions: there the thread ends by itself, within seconds of
- *             the last work for it (SECURITY.md).
+ *             the last work for it (SECURITY.md). Namespaces are also asked for by syscall(2), as
+ *             Perl programs must; os/confine.c, which has that name, does the same around it.
  * Threads     any; signal handlers, too.
  * Tests       tests/preload/ending.c
  */
@@ -18,5 +19,9 @@
 
 /* Called around each such change from now on; neither changes errno. */
 void hak_os_identity_watch(void (*before)(void), void (*after)(void));
+
+/* Such a change is about to be made: calls `before`. Returns what is to be called then; NULL:
+ * nothing. */
+void (*hak_os_identity_begin(void))(void);
 
 #endif

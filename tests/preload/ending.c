@@ -311,6 +311,23 @@ TEST(a_process_of_one_thread_may_have_a_user_namespace_of_its_own)
     CHECK_EQ(unshare(CLONE_NEWUSER), 0);
 }
 
+/* As Perl programs do it, which have no function for it. Linked ones, too. */
+TEST(a_process_of_one_thread_has_such_a_namespace_by_syscall)
+{
+    time_limit(500);
+    check_is_served();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(syscall(SYS_unshare, CLONE_NEWUSER) == 0 ? 0 : 1);
+    if (status_within(child, PATIENCE_MS) != 0)
+        return; /* it may not, with or without us */
+    work();
+    CHECK(await_own_thread() != 0);
+    CHECK_EQ(syscall(SYS_unshare, CLONE_NEWUSER), 0);
+    CHECK_EQ(syscall(SYS_unshare, 1), -1);
+    CHECK_EQ(errno, EINVAL);
+}
+
 static int count_threads(void)
 {
     int count = 0;
