@@ -186,12 +186,20 @@ void hak_os_thread_name(const char *name)
     errno = saved;
 }
 
+/* That of the first thread if it gives way to ordinary ones: this one would take the time that a
+ * process for idle times does not. */
+static int policy_of_process(void)
+{
+    int policy = (int)syscall(SYS_sched_getscheduler, getpid());
+    return policy == SCHED_BATCH || policy == SCHED_IDLE ? policy : SCHED_OTHER;
+}
+
 void hak_os_thread_be_ordinary(void)
 {
     static const struct sched_param none;
     static unsigned long processors[1024 / sizeof(long)]; /* one such thread runs at a time */
     int saved = errno;
-    syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+    syscall(SYS_sched_setscheduler, 0, policy_of_process(), &none);
     long bytes = syscall(SYS_sched_getaffinity, getpid(), sizeof processors, processors);
     if (bytes > 0)
         syscall(SYS_sched_setaffinity, 0, bytes, processors);

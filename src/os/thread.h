@@ -53,7 +53,8 @@ void hak_os_thread_await_end(const struct os_thread *thread);
 void hak_os_thread_forget(struct os_thread *thread);
 
 /* In the thread: its name for ps and debuggers, 15 bytes at most; the ordinary scheduling policy,
- * and the processors of the process's first thread, whatever its maker had. */
+ * or a lower one that the process's first thread has, and the processors of that one, whatever its
+ * maker had. */
 void hak_os_thread_name(const char *name);
 void hak_os_thread_be_ordinary(void);
 

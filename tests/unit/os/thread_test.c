@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/thread_test.c - a thread that libc does not know: it runs, with variables of its
  * own, gets no signal, and leaves room for the next one. */
+#define _GNU_SOURCE
 #include "os/thread.h"
 
 #include "base/atomic.h"
@@ -131,6 +132,14 @@ static void look_at_policy(void)
     seen_policy = (int)syscall(SYS_sched_getscheduler, 0);
 }
 
+static void check_policy(int expected)
+{
+    CHECK(hak_os_thread_start(&thread, look_at_policy, &mine));
+    while (!hak_os_thread_is_over(&thread))
+        hak_os_thread_await(&thread, 1000);
+    CHECK_EQ(seen_policy, expected);
+}
+
 TEST(a_thread_is_ordinary_though_its_maker_is_not)
 {
     struct sched_param first = {.sched_priority = 1};
@@ -139,8 +148,19 @@ TEST(a_thread_is_ordinary_though_its_maker_is_not)
         return;
     if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
         SKIP("no thread may be anything else here");
-    CHECK(hak_os_thread_start(&thread, look_at_policy, &mine));
-    while (!hak_os_thread_is_over(&thread))
-        hak_os_thread_await(&thread, 1000);
-    CHECK_EQ(seen_policy, SCHED_OTHER);
+    check_policy(SCHED_OTHER);
+}
+
+TEST(a_thread_of_a_process_for_idle_times_is_no_more_than_that)
+{
+    static const int policies[] = {SCHED_BATCH, SCHED_IDLE};
+    const struct sched_param none = {.sched_priority = 0};
+    hak_os_start();
+    if (!has_threads())
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        if (sched_setscheduler(0, policies[i], &none) != 0)
+            SKIP("no thread may be anything else here");
+        check_policy(policies[i]);
+    }
 }
