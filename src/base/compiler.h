@@ -65,6 +65,12 @@
 #define HAK_OWN_THREADS_ALLOWED 1
 #endif
 
+#if HAK_INTERPOSE
+/* Where syscall(2) is called here, the kernel is, by os/confine.c: not another library that has the
+ * name as well, and locks of its own around it. */
+long syscall(long number, ...) __asm__("hak_kernel_call");
+#endif
+
 /* Gives `target`, defined in the same file, the name `name` as well: a public one in every build,
  * or libc's in those that take malloc's place. */
 #if defined(__clang__)

@@ -97,8 +97,11 @@ __attribute__((constructor)) static void find_next(void)
     hak_store_relaxed(&next_syscall, found_syscall);
 }
 
-/* syscall(2), for static programs and before the constructor above. */
-HAK_NOINLINE static long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
+/* syscall(2) for hakmem itself (base/compiler.h), for static programs, and before the constructor
+ * above. */
+long hak_kernel_call(long number, long a, long b, long c, long d, long e, long f);
+
+HAK_NOINLINE long hak_kernel_call(long number, long a, long b, long c, long d, long e, long f)
 {
     long result;
 #if defined(__x86_64__)
@@ -179,13 +182,14 @@ __attribute__((weak)) HAK_EXPORT int prctl(int option, ...)
         confine_by(a);
     prctl_function *next = hak_load_relaxed(&next_prctl);
     return next != NULL ? next(option, a, b, c, d)
-                        : (int)enter_kernel(SYS_prctl, option, a, b, c, d, 0);
+                        : (int)hak_kernel_call(SYS_prctl, option, a, b, c, d, 0);
 }
 
 static long pass_on(long number, long a, long b, long c, long d, long e, long f)
 {
     syscall_function *next = hak_load_relaxed(&next_syscall);
-    return next != NULL ? next(number, a, b, c, d, e, f) : enter_kernel(number, a, b, c, d, e, f);
+    return next != NULL ? next(number, a, b, c, d, e, f)
+                        : hak_kernel_call(number, a, b, c, d, e, f);
 }
 
 /* As libc's functions of these names (os/identity.c). */
