@@ -202,6 +202,8 @@ def parsed(record):
     parser.add_argument("--quick", action="store_true", help="only the listed changes")
     parser.add_argument("--test", action="store_true", help="--quick, and more with HAK_FULL=1")
     options = parser.parse_args()
+    if "HAK_WORDS_ONLY" in os.environ:  # ./hak, before it builds
+        sys.exit(0)
     if options.file and options.file not in trials.compile_commands(BUILDS[0]):
         parser.error(f"the tests are not built with a file {options.file}")
     if not options.file and not options.sample:

@@ -98,6 +98,16 @@ def test_build_refuses_what_is_no_preset(hak):
     assert hak("build", "musl").builds == ["cmake --build out/musl"]
 
 
+def test_a_tool_looks_at_its_words_before_anything_is_built(hak):
+    python = hak.tree / "out/venv/bin/python"
+    python.write_text('#!/bin/sh\necho "$HAK_WORDS_ONLY $*" >>"$CALLS"\nexit 2\n')
+    for command, tool in (("bench", "bench"), ("mutants", "mutants"),
+                          ("harden-prices", "harden_prices")):
+        ran = hak(command, "--bogus")
+        assert ran.returncode == 2
+        assert ran.calls == [f"1 tools/{tool}.py --bogus"]
+
+
 def test_a_substring_builds_what_its_tests_run(hak):
     for word in ("unit_base_list", "unit.base.list_test", "a_started_list"):
         ran = hak("test", word)
