@@ -30,7 +30,8 @@
 #include "span/span_cache.h"
 #include "stats/writer.h"
 
-_Atomic uint32_t hak_active_caches, hak_settings_were_read = 1, hak_matches_are_on;
+_Atomic uint32_t hak_active_caches, hak_spare_granules, hak_settings_were_read = 1,
+                                                        hak_matches_are_on;
 _Atomic uint64_t hak_learned_second_ms;
 HAK_TLS struct held_heaps hak_held_heaps;
 

@@ -152,7 +152,7 @@ TEST(no_handler_copies_the_process_in_the_middle_of_its_start)
         hak_background_resume(); /* which starts it */
         hak_store_relaxed(&hak_os_fault.watch, NULL);
     }
-    work(); /* the copy notices that it is one */
+    work();                                    /* the copy notices that it is one */
     CHECK(!was_interrupted && copy_pid != -1); /* the signal waited for the end of it */
     if (copy_pid == 0) {
         CHECK_EQ(task_count(), 1 + running_count());
