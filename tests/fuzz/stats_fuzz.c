@@ -78,6 +78,12 @@ static void json_check(void)
     CHECK(depth == 0 && !is_quoted);
 }
 
+/* Digits, perhaps with a point, or -1 for a time that never comes. */
+static bool is_value(const char *text, size_t length)
+{
+    return strspn(text, "0123456789.") == length || (length == 2 && memcmp(text, "-1", 2) == 0);
+}
+
 /* Each line is a comment or `name value`, the last one the end. */
 static void openmetrics_check(void)
 {
@@ -86,7 +92,7 @@ static void openmetrics_check(void)
         const char *end = strchr(at, '\n');
         const char *space = memrchr(at, ' ', (size_t)(end - at));
         CHECK(space != NULL);
-        CHECK(*at == '#' || strspn(space + 1, "0123456789.") == (size_t)(end - space - 1));
+        CHECK(*at == '#' || is_value(space + 1, (size_t)(end - space - 1)));
     }
 }
 
