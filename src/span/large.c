@@ -7,28 +7,15 @@
 #include "os/os.h"
 #include "os/os_move.h"
 #include "policy/policy_table.h"
-#include "region/huge_wish.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
 #include "span/huge_blocks.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
+#include "span/zero.h"
 #include "stats/counters.h"
 
-#include <string.h>
-
-/* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
- * is used; 1 MiB is where clearing costs as much as 40 page faults. */
-#define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
-/* Pieces of so much of which few pages are missing are cleared, but for once in so many times: what
- * little a program uses of it by now would never show. */
-#define PIECE_BYTES (2 * HAK_MIB)
-#define CLEARS_PER_PURGE 128u
-/* Most sparse blocks are told by so much of their start, and long ones, where another question does
- * not count, of their end. */
-#define END_BYTES HAK_GRANULE_BYTES
-#define LONG_BYTES (8 * HAK_MIB)
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 16u
@@ -73,58 +60,6 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     if (alignment > COLOUR_ALIGNMENT_MOST || lines == 1)
         return 0;
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
-}
-
-/* All of it, always: a page that is not resident may have been swapped out, with its content. */
-static void purge_or_clear(char *start, size_t bytes)
-{
-    if (bytes != 0 && !hak_os_purge(start, bytes))
-        memset(start, 0, bytes);
-}
-
-static _Atomic uint32_t clear_count;
-
-/* A piece of which most was used will be used so again, at a page fault for each page. */
-static bool is_dense(char *start, size_t bytes)
-{
-    return hak_os_is_resident(start, bytes);
-}
-
-static bool is_sparse(char *start, size_t bytes)
-{
-    if (hak_fetch_add_relaxed(&clear_count, 1) % CLEARS_PER_PURGE == CLEARS_PER_PURGE - 1)
-        return true;
-    return !is_dense(start, END_BYTES) &&
-           (bytes < LONG_BYTES || !is_dense(start + bytes - END_BYTES, END_BYTES));
-}
-
-static void clear_pieces(char *start, size_t bytes)
-{
-    size_t done = 0;
-    for (size_t at = 0, piece; at < bytes; at += piece) {
-        piece = bytes - at < PIECE_BYTES + END_BYTES ? bytes - at : PIECE_BYTES;
-        if (!is_dense(start + at, piece))
-            continue;
-        purge_or_clear(start + done, at - done);
-        memset(start + at, 0, piece);
-        done = at + piece;
-    }
-    purge_or_clear(start + done, bytes - done);
-}
-
-static void clear(struct span *span, size_t before, size_t bytes)
-{
-    char *start = hak_granule_address(span->first);
-    size_t used_bytes = hak_align_up(before + bytes, hak_os_page_bytes());
-    if (hak_span_bytes(span) < PURGE_RATHER_THAN_CLEAR_BYTES) {
-        memset(start + before, 0, bytes);
-        return;
-    }
-    hak_huge_refuse(hak_span_granules(span));
-    if (is_sparse(start, used_bytes))
-        purge_or_clear(start, used_bytes);
-    else
-        clear_pieces(start, used_bytes);
 }
 
 /* The span holds the block from now on. */
@@ -239,9 +174,10 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
         return NULL;
     size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
     if (request->content == LARGE_ZERO && !is_zero)
-        clear(span, before, bytes);
+        hak_zero_make(span, before, bytes);
     else if (request->content == LARGE_ANY && is_zero)
         hak_huge_block_begin(span);
+    span->began_as_zeros = request->content == LARGE_ZERO;
     publish(span, before);
     return span->user;
 }
@@ -327,11 +263,12 @@ void hak_large_release(struct span *span)
 void hak_large_give_up(struct span *span)
 {
     uint32_t count = span->count;
-    if (hak_big_cache_is_needed() || hak_lock_is_noted_from(HAK_LOCK_SPAN)) {
+    if (hak_lock_is_noted_from(HAK_LOCK_SPAN) ||
+        (hak_big_cache_is_needed() && !hak_zero_was_sparse(span))) {
         hak_large_release(span);
         return;
     }
-    count_given(1, span->count);
+    count_given(1, count);
     bool is_gone = hak_span_give_purged(span);
     hak_big_cache_note_given_up(count, is_gone);
     hak_stat_global_add(spans_given_up, is_gone);

@@ -33,6 +33,7 @@ struct span {
     uint32_t epoch;      /* of the heap when it last became free */
     uint32_t node;       /* on whose memory it lies, where it is warm */
     bool is_divided;     /* its mappings may end at superslabs, too (span/span_move.h) */
+    bool began_as_zeros; /* its block did (span/zero.h) */
     uint32_t lean_count; /* places of so many granules, the last of each hardly used; or 0 */
     uint32_t piece_count;
     uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */

@@ -52,9 +52,8 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     return span;
 }
 
-/* Whether the kernel supplies huge pages by default, and so refills returned memory that shares a
- * huge page with memory in use. The first part of the window refuses them. */
-static bool is_refilled(const struct span *span)
+/* The first part of the window refuses huge pages. */
+bool hak_span_is_refilled(const struct span *span)
 {
     int64_t thp = hak_conf_number(thp);
     size_t end_bytes = (size_t)(span->first + span->count) << HAK_GRANULE_SHIFT;
@@ -102,7 +101,7 @@ enum span_state hak_span_discard(const struct span *span)
     hak_huge_refuse(hak_span_granules(span));
     if (HAK_UNLIKELY(hak_span_is_too_much(span)) && unmap(span))
         return SPAN_BARE;
-    if (is_refilled(span))
+    if (hak_span_is_refilled(span))
         refuse_refill(start, start + hak_span_bytes(span));
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;
 }

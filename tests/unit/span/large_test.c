@@ -6,6 +6,8 @@
 #include "heap/limit.h"
 #include "heap/supply.h"
 #include "os/os.h"
+#include "os/os_fault.h"
+#include "os/os_huge.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/tag_map.h"
@@ -278,6 +280,32 @@ TEST(a_zero_block_on_used_memory_reads_as_zero)
         hak_large_give(block);
     }
     CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+/* How many bytes more are warm after the free of a block of which each `step`-th page was used. */
+static size_t kept_of(size_t bytes, enum large_content content, size_t step)
+{
+    char *block = take_large(bytes, 16, content);
+    CHECK(block != NULL);
+    for (size_t at = 0; at < bytes; at += step * HAK_PAGE_BYTES_LEAST)
+        block[at] = 1;
+    size_t warm = hak_span_warm_bytes();
+    hak_large_give_up(hak_large_end(block));
+    return hak_span_warm_bytes() - warm;
+}
+
+TEST(of_long_blocks_that_began_as_zeros_only_filled_ones_stay_warm)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("the machine's huge pages decide");
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* all others stay */
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ON_REQUEST + 1);
+    CHECK_EQ(kept_of(16 * HAK_MIB, LARGE_ZERO, 50), 0);
+    CHECK(kept_of(16 * HAK_MIB, LARGE_ANY, 50) >= 16 * HAK_MIB);
+    CHECK(kept_of(32 * HAK_MIB, LARGE_ZERO, 1) >= 16 * HAK_MIB);
+    CHECK(kept_of(64 * HAK_MIB, LARGE_ANY, 50) >= 16 * HAK_MIB);
+    CHECK(hak_span_heap_is_sound());
 }
 
 TEST(a_block_shrinks_where_it_stands_and_gives_back_the_rest)
