@@ -147,23 +147,14 @@ static void note_resized(const void *block, size_t bytes, struct os_caller calle
         hak_sampler_note(&(struct sampled_request){bytes, weight, caller, NULL}, block);
 }
 
-static void *resize_or_move(void *block, size_t bytes)
-{
-    return hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
-}
-
-/* What a block grows by cannot be given back when it has moved: at a limit nobody else's memory is
- * compared with that between the comparison and the growth. */
 static void *resize_within_limit(void *block, size_t old_bytes, size_t bytes)
 {
     size_t more_bytes = hak_align_up(hak_excess(bytes, old_bytes), HAK_GRANULE_BYTES);
-    if (more_bytes == 0 || HAK_LIKELY(hak_policy_read(limit_bytes) == 0))
-        return resize_or_move(block, bytes);
-    if (hak_lock_is_noted_from(HAK_LOCK_GROWTH)) /* as in span/large.c */
+    enum limit_growth growth = hak_limit_begin_growth(more_bytes);
+    if (growth == GROWTH_REFUSED)
         return NULL;
-    hak_lock_take(&hak_region.growth_lock);
-    void *moved = hak_limit_admits(more_bytes) ? resize_or_move(block, bytes) : NULL;
-    hak_lock_give(&hak_region.growth_lock);
+    void *moved = hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
+    hak_limit_end_growth(growth);
     return moved;
 }
 

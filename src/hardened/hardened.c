@@ -324,24 +324,35 @@ static bool resize_small(const struct place *place, struct mark mark, size_t byt
     return true;
 }
 
+/* Where it is, or at another place, where it is not open yet; NULL: neither. */
+static void *resize_or_move(struct place *place, struct mark mark, size_t bytes, enum hak_try turn)
+{
+    size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
+    size_t more_bytes = hak_align_up(hak_excess(bytes, old_bytes), HAK_GRANULE_BYTES);
+    enum limit_growth growth = hak_limit_begin_growth(more_bytes);
+    if (growth == GROWTH_REFUSED)
+        return NULL;
+    void *block = place->block;
+    if (!hak_hardened_block_resize(place, bytes, turn))
+        block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
+    hak_limit_end_growth(growth);
+    return block;
+}
+
 /* Another size for a seized large block that stays one, in place or at another one, the old one
  * being in quarantine then; NULL: nothing has changed, and only a copy can help. */
 static void *resize_large(struct place *place, struct mark mark, size_t bytes, enum hak_try turn)
 {
     if (turn == TRY_LAST)
         return hak_hardened_block_resize(place, bytes, turn) ? place->block : NULL;
-    if (bytes <= HAK_CLASS_BYTES_MAX ||
-        !hak_limit_admits(hak_excess(bytes, hak_hardened_block_content_bytes(place, mark))))
+    void *block = bytes <= HAK_CLASS_BYTES_MAX ? NULL : resize_or_move(place, mark, bytes, turn);
+    if (block == NULL)
         return NULL;
-    void *block = place->block;
-    if (!hak_hardened_block_resize(place, bytes, turn)) {
-        block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
-        if (block == NULL)
-            return NULL;
+    if (block == place->block) {
+        hak_background_consider();
+    } else {
         hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
-    } else {
-        hak_background_consider();
     }
     hak_limit_settle();
     return block;

@@ -86,3 +86,22 @@ bool hak_limit_settle_slow(void)
     hak_lock_give(&hak_region.purge_lock);
     return hak_held_bytes() <= most;
 }
+
+enum limit_growth hak_limit_begin_growth(size_t more_bytes)
+{
+    if (more_bytes == 0 || HAK_LIKELY(hak_policy_read(limit_bytes) == 0))
+        return GROWTH_FREE;
+    if (hak_lock_is_noted_from(HAK_LOCK_GROWTH)) /* as in span/large.c */
+        return GROWTH_REFUSED;
+    hak_lock_take(&hak_region.growth_lock);
+    if (hak_limit_admits(more_bytes))
+        return GROWTH_GUARDED;
+    hak_lock_give(&hak_region.growth_lock);
+    return GROWTH_REFUSED;
+}
+
+void hak_limit_end_growth(enum limit_growth growth)
+{
+    if (HAK_UNLIKELY(growth == GROWTH_GUARDED))
+        hak_lock_give(&hak_region.growth_lock);
+}

@@ -49,6 +49,12 @@ HAK_INLINE bool hak_limit_settle(void)
     return HAK_LIKELY(!hak_limit_is_set()) || hak_limit_settle_slow();
 }
 
+/* Around the growth of a block by so much, which cannot be undone once it has moved: nobody else's
+ * memory is compared with the limit in between. After REFUSED nothing is to be ended. */
+enum limit_growth { GROWTH_REFUSED, GROWTH_FREE, GROWTH_GUARDED };
+enum limit_growth hak_limit_begin_growth(size_t more_bytes);
+void hak_limit_end_growth(enum limit_growth growth);
+
 /* Of these, what a purge would return at once. */
 size_t hak_limit_warm_bytes(void);
 

@@ -353,6 +353,7 @@ void *hak_supply_large(struct span *cached, const struct large_request *request)
     if (block == NULL || settle_large())
         return block;
     hak_large_give(block);
+    hak_limit_settle(); /* others that had to purge may have looked for it in vain */
     return NULL;
 }
 
