@@ -67,11 +67,10 @@ void *hak_aligned(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
 /* From here on calloc asks its slow path first: that one knows which memory is zero already. */
 #define HAK_ZERO_KNOWLEDGE_BYTES 4096
-/* On behalf of a call that is counted already (stats/exact.h). */
-void *hak_malloc_uncounted(size_t bytes, int partition); /* enum hak_partition */
+/* On behalf of a call that is counted already (stats/exact.h); `partition` is an enum
+ * hak_partition. A block that is spared is one that the caller can do without (process/serve.h). */
+void *hak_malloc_uncounted(size_t bytes, int partition, bool is_spared);
 void hak_free_uncounted(void *block);
-/* The same for a block that the caller can do without (process/serve.h). */
-void *hak_malloc_spared(size_t bytes, int partition);
 
 /* The same in the long partition (slab/size_class.h). */
 void *hak_long_slow(size_t bytes);

@@ -234,16 +234,10 @@ void *hak_malloc_routed(size_t bytes, struct os_caller caller)
     return block != NULL || request.partition == PARTITION_ORDINARY ? block : serve(request);
 }
 
-void *hak_malloc_uncounted(size_t bytes, int partition)
-{
-    struct request request = {.bytes = bytes, .partition = (enum hak_partition)partition};
-    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take(&request);
-}
-
-void *hak_malloc_spared(size_t bytes, int partition)
+void *hak_malloc_uncounted(size_t bytes, int partition, bool is_spared)
 {
     struct request request = {
-        .bytes = bytes, .is_spared = true, .partition = (enum hak_partition)partition};
+        .bytes = bytes, .is_spared = is_spared, .partition = (enum hak_partition)partition};
     return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take(&request);
 }
 

@@ -63,7 +63,7 @@ void *hak_calloc(size_t count, size_t bytes)
 static void *malloc_again(size_t bytes, enum hak_partition partition)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
-        return hak_malloc_uncounted(bytes, (int)partition);
+        return hak_malloc_uncounted(bytes, (int)partition, false);
     return HAK_UNLIKELY(partition == PARTITION_LONG) ? hak_long_slow(bytes) : hak_malloc(bytes);
 }
 
@@ -97,7 +97,7 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
 HAK_INLINE void *new_place(size_t old_bytes, size_t bytes, enum hak_partition partition)
 {
     if (bytes <= old_bytes && HAK_UNLIKELY(hak_policy_read(limit_bytes) != 0))
-        return hak_malloc_spared(bytes, (int)partition);
+        return hak_malloc_uncounted(bytes, (int)partition, true);
     size_t wished_bytes = with_slack(old_bytes, bytes);
     void *moved = malloc_again(wished_bytes, partition);
     if (HAK_UNLIKELY(moved == NULL) && wished_bytes > bytes)
@@ -150,11 +150,10 @@ static void note_resized(const void *block, size_t bytes, struct os_caller calle
 static void *resize_within_limit(void *block, size_t old_bytes, size_t bytes)
 {
     size_t more_bytes = hak_align_up(hak_excess(bytes, old_bytes), HAK_GRANULE_BYTES);
-    enum limit_growth growth = hak_limit_begin_growth(more_bytes);
-    if (growth == GROWTH_REFUSED)
+    if (!hak_limit_begin_growth(more_bytes))
         return NULL;
     void *moved = hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
-    hak_limit_end_growth(growth);
+    hak_limit_end_growth(more_bytes);
     return moved;
 }
 
@@ -204,8 +203,6 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
             note_bytes(block, bytes);
         return block;
     }
-    if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
-        is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     void *moved = is_large ? resize_large(block, old_bytes, bytes, caller) : NULL;
     if (moved == NULL)
         return move(block, old_bytes, bytes, caller);

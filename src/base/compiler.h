@@ -66,8 +66,8 @@
 #endif
 
 #if HAK_INTERPOSE
-/* Where syscall(2) is called here, the kernel is, by os/confine.c: not another library that has the
- * name as well, and locks of its own around it. */
+/* Where syscall(2) is called here, the kernel is, by os/kernel_call.c: not another library that has
+ * the name as well, and locks of its own around it. */
 long syscall(long number, ...) __asm__("hak_kernel_call");
 #endif
 

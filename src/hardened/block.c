@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "heap/cache.h"
+#include "heap/limit.h"
 #include "heap/refill.h"
 #include "heap/slot.h"
 #include "heap/supply.h"
@@ -303,9 +304,15 @@ static bool resize_span(const struct place *place, size_t bytes)
     size_t wished_bytes = hak_align_up(span_bytes_for(bytes), HAK_GRANULE_BYTES);
     char *start = span_start(place->block);
     size_t span_bytes = hak_large_usable_bytes(start, "invalid realloc");
-    return is_ordinary(place) &&
-           (wished_bytes == span_bytes ||
-            (wished_bytes > span_bytes && hak_large_resize(start, wished_bytes)));
+    if (!is_ordinary(place) || wished_bytes < span_bytes)
+        return false;
+    if (wished_bytes == span_bytes)
+        return true;
+    if (!hak_limit_begin_growth(wished_bytes - span_bytes))
+        return false;
+    bool is_resized = hak_large_resize(start, wished_bytes);
+    hak_limit_end_growth(wished_bytes - span_bytes);
+    return is_resized;
 }
 
 /* It is a block of realloc's from now on, and nobody states its alignment; but it is what tells
@@ -383,7 +390,11 @@ void *hak_hardened_block_move(const struct place *place, size_t bytes)
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     if (!is_ordinary(place))
         return NULL;
-    char *start = hak_large_take_target(span_start(place->block), span_bytes_for(bytes));
+    size_t span_bytes = span_bytes_for(bytes);
+    if (!hak_limit_begin_growth(span_bytes)) /* the old block stays, in quarantine */
+        return NULL;
+    char *start = hak_large_take_target(span_start(place->block), span_bytes);
+    hak_limit_end_growth(span_bytes);
     if (start == NULL)
         return NULL;
     if (!hak_mark_cover(hak_granule_of(start), 1)) {

@@ -324,33 +324,21 @@ static bool resize_small(const struct place *place, struct mark mark, size_t byt
     return true;
 }
 
-/* Where it is, or at another place, where it is not open yet; NULL: neither. */
-static void *resize_or_move(struct place *place, struct mark mark, size_t bytes, enum hak_try turn)
-{
-    size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
-    size_t more_bytes = hak_align_up(hak_excess(bytes, old_bytes), HAK_GRANULE_BYTES);
-    enum limit_growth growth = hak_limit_begin_growth(more_bytes);
-    if (growth == GROWTH_REFUSED)
-        return NULL;
-    void *block = place->block;
-    if (!hak_hardened_block_resize(place, bytes, turn))
-        block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
-    hak_limit_end_growth(growth);
-    return block;
-}
-
 /* Another size for a seized large block that stays one, in place or at another one, the old one
  * being in quarantine then; NULL: nothing has changed, and only a copy can help. */
-static void *resize_large(struct place *place, struct mark mark, size_t bytes, enum hak_try turn)
+static void *resize_large(struct place *place, size_t bytes, enum hak_try turn)
 {
     if (turn == TRY_LAST)
         return hak_hardened_block_resize(place, bytes, turn) ? place->block : NULL;
-    void *block = bytes <= HAK_CLASS_BYTES_MAX ? NULL : resize_or_move(place, mark, bytes, turn);
-    if (block == NULL)
+    if (bytes <= HAK_CLASS_BYTES_MAX)
         return NULL;
-    if (block == place->block) {
+    void *block = place->block;
+    if (hak_hardened_block_resize(place, bytes, turn)) {
         hak_background_consider();
     } else {
+        block = hak_hardened_block_move(place, bytes);
+        if (block == NULL)
+            return NULL;
         hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
     }
@@ -359,13 +347,13 @@ static void *resize_large(struct place *place, struct mark mark, size_t bytes, e
 }
 
 /* The same with the block's life, of which one ends and another begins. */
-static void *resize_watched(struct place *place, struct mark mark, size_t bytes, enum hak_try turn,
+static void *resize_watched(struct place *place, size_t bytes, enum hak_try turn,
                             struct os_caller caller)
 {
     struct live_sample sample;
     const void *block = place->block;
     bool is_sample = hak_sampler_lift(block, &sample);
-    void *resized = resize_large(place, mark, bytes, turn);
+    void *resized = resize_large(place, bytes, turn);
     if (is_sample && resized == NULL)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
@@ -387,7 +375,7 @@ static void *resize_without_copy(struct place *place, size_t bytes, enum hak_try
     check_seals(place, mark);
     void *resized = NULL;
     if (place->slab == NULL)
-        resized = resize_watched(place, mark, bytes, turn, caller);
+        resized = resize_watched(place, bytes, turn, caller);
     else if (resize_small(place, mark, bytes, turn))
         resized = place->block;
     if (resized == NULL)
@@ -403,7 +391,9 @@ static void *copy(struct place *place, size_t bytes, struct os_caller caller)
     size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
     enum hak_partition partition =
         place->slab == NULL ? PARTITION_ORDINARY : hak_class_partition(place->slab->class_index);
-    void *moved = hak_hardened_take(&(struct request){.bytes = bytes, .partition = partition});
+    bool is_spared = bytes <= old_bytes && hak_policy_read(limit_bytes) != 0;
+    void *moved = hak_hardened_take(
+        &(struct request){.bytes = bytes, .is_spared = is_spared, .partition = partition});
     if (moved == NULL)
         return bytes <= old_bytes ? resize_without_copy(place, bytes, TRY_LAST, caller) : NULL;
     memcpy(moved, place->block, hak_least(old_bytes, bytes));

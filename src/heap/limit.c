@@ -11,6 +11,7 @@
 #include "span/span_purge.h"
 
 _Atomic size_t hak_limit_group_bytes;
+static _Atomic size_t growing_bytes; /* what blocks are about to grow by */
 
 static size_t limit(void)
 {
@@ -40,7 +41,8 @@ size_t hak_held_bytes(void)
         hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(pool_free, pool_warm_bytes());
     size_t held = hak_excess(known, clean);
     size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
-    return held + marks + hak_meta_bytes() + hak_region_table_bytes();
+    return held + marks + hak_meta_bytes() + hak_region_table_bytes() +
+           hak_load_relaxed(&growing_bytes);
 }
 
 size_t hak_limit_warm_bytes(void)
@@ -87,21 +89,18 @@ bool hak_limit_settle_slow(void)
     return hak_held_bytes() <= most;
 }
 
-enum limit_growth hak_limit_begin_growth(size_t more_bytes)
+bool hak_limit_begin_growth(size_t more_bytes)
 {
-    if (more_bytes == 0 || HAK_LIKELY(hak_policy_read(limit_bytes) == 0))
-        return GROWTH_FREE;
-    if (hak_lock_is_noted_from(HAK_LOCK_GROWTH)) /* as in span/large.c */
-        return GROWTH_REFUSED;
-    hak_lock_take(&hak_region.growth_lock);
-    if (hak_limit_admits(more_bytes))
-        return GROWTH_GUARDED;
-    hak_lock_give(&hak_region.growth_lock);
-    return GROWTH_REFUSED;
+    if (!hak_limit_admits(more_bytes))
+        return false;
+    hak_fetch_add_relaxed(&growing_bytes, more_bytes);
+    if (hak_limit_settle())
+        return true;
+    hak_limit_end_growth(more_bytes);
+    return false;
 }
 
-void hak_limit_end_growth(enum limit_growth growth)
+void hak_limit_end_growth(size_t more_bytes)
 {
-    if (HAK_UNLIKELY(growth == GROWTH_GUARDED))
-        hak_lock_give(&hak_region.growth_lock);
+    hak_fetch_sub_relaxed(&growing_bytes, more_bytes);
 }

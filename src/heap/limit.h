@@ -6,9 +6,10 @@
  * Invariants  held is what is or may be resident: live blocks by the size of their slabs and spans,
  *             caches, warm free memory, records and tables. What is clean (fresh or purged) is not.
  *             Memory that is already held is taken without a check; new memory is first counted and
- *             then compared, so that threads cannot exceed the limit together. What realloc grows
- *             by is compared first, and counted before the region's growth lock is given back,
- *             under which all others compare with the limit.
+ *             then compared, so that threads cannot exceed the limit together. What a block grows
+ *             by, which cannot be given back when it has moved, is counted before, and twice until
+ *             its growth ends: others may be refused in that moment, and try again. The counters
+ *             are read one after the other: a slab that is taken meanwhile may be missed.
  * Threads     any; nothing is locked but for the purge lock while memory goes back.
  * Tests       tests/unit/heap/limit_test.c, tests/preload/held.c
  */
@@ -49,11 +50,9 @@ HAK_INLINE bool hak_limit_settle(void)
     return HAK_LIKELY(!hak_limit_is_set()) || hak_limit_settle_slow();
 }
 
-/* Around the growth of a block by so much, which cannot be undone once it has moved: nobody else's
- * memory is compared with the limit in between. After REFUSED nothing is to be ended. */
-enum limit_growth { GROWTH_REFUSED, GROWTH_FREE, GROWTH_GUARDED };
-enum limit_growth hak_limit_begin_growth(size_t more_bytes);
-void hak_limit_end_growth(enum limit_growth growth);
+/* Around the growth of a block by so much; false: it is refused, and nothing is to be ended. */
+bool hak_limit_begin_growth(size_t more_bytes);
+void hak_limit_end_growth(size_t more_bytes);
 
 /* Of these, what a purge would return at once. */
 size_t hak_limit_warm_bytes(void);

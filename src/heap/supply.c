@@ -332,25 +332,12 @@ void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
     hak_lock_give(&hak_region.growth_lock);
 }
 
-/* A large block was taken. Under a limit others that grow do it before, or after this. */
-static bool settle_large(void)
-{
-    if (HAK_LIKELY(hak_policy_read(limit_bytes) == 0))
-        return hak_limit_settle();
-    struct cache *cache = hak_wait_begin();
-    hak_lock_take(&hak_region.growth_lock);
-    hak_wait_end(cache);
-    bool is_within = hak_limit_settle();
-    hak_lock_give(&hak_region.growth_lock);
-    return is_within;
-}
-
 void *hak_supply_large(struct span *cached, const struct large_request *request)
 {
     if (cached == NULL && !hak_limit_admits(request->bytes))
         return NULL;
     void *block = hak_large_take_in(cached, request);
-    if (block == NULL || settle_large())
+    if (block == NULL || hak_limit_settle())
         return block;
     hak_large_give(block);
     hak_limit_settle(); /* others that had to purge may have looked for it in vain */

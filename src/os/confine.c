@@ -4,6 +4,7 @@
 
 #include "os/bare_exit.h"
 #include "os/identity.h"
+#include "os/kernel_call.h"
 #include "os/next_symbol.h"
 
 #include <errno.h>
@@ -97,56 +98,6 @@ __attribute__((constructor)) static void find_next(void)
     hak_store_relaxed(&next_syscall, found_syscall);
 }
 
-/* syscall(2) for hakmem itself (base/compiler.h), for static programs, and before the constructor
- * above. */
-long hak_kernel_call(long number, long a, long b, long c, long d, long e, long f);
-
-HAK_NOINLINE long hak_kernel_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    long result;
-#if defined(__x86_64__)
-    register long fourth __asm__("r10") = d;
-    register long fifth __asm__("r8") = e;
-    register long sixth __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-    register long name __asm__("x8") = number;
-    register long first __asm__("x0") = a;
-    register long second __asm__("x1") = b;
-    register long third __asm__("x2") = c;
-    register long fourth __asm__("x3") = d;
-    register long fifth __asm__("x4") = e;
-    register long sixth __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(first)
-                     : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "memory");
-    result = first;
-#elif defined(__riscv)
-    register long name __asm__("a7") = number;
-    register long first __asm__("a0") = a;
-    register long second __asm__("a1") = b;
-    register long third __asm__("a2") = c;
-    register long fourth __asm__("a3") = d;
-    register long fifth __asm__("a4") = e;
-    register long sixth __asm__("a5") = f;
-    __asm__ volatile("ecall"
-                     : "+r"(first)
-                     : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "memory");
-    result = first;
-#else
-#error "no system call instruction is known for this processor"
-#endif
-    if ((unsigned long)result <= -4096ul)
-        return result;
-    errno = (int)-result;
-    return -1;
-}
-
 /* A call without a filter only queries the kernel's features. */
 static bool is_filter_of_prctl(long option, long mode, long filter)
 {
@@ -185,6 +136,7 @@ __attribute__((weak)) HAK_EXPORT int prctl(int option, ...)
                         : (int)hak_kernel_call(SYS_prctl, option, a, b, c, d, 0);
 }
 
+/* Static programs have no other, and nobody does before the constructor above. */
 static long pass_on(long number, long a, long b, long c, long d, long e, long f)
 {
     syscall_function *next = hak_load_relaxed(&next_syscall);

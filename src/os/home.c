@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/home.h"
 
-#include "os/output.h"
-
 #include <errno.h>
+#include <unistd.h>
 
-static uint32_t home_pid;      /* 0: not known yet */
+static pid_t home_pid;         /* 0: not known yet */
 static const int *first_errno; /* of the first thread; no other one has it */
 
 void hak_home_begin(void)
 {
-    home_pid = hak_os_pid();
+    home_pid = getpid();
     first_errno = &errno;
 }
 
 bool hak_is_at_home(void)
 {
-    return home_pid == hak_os_pid();
+    return home_pid == getpid();
 }
 
 bool hak_is_away(void)

@@ -190,7 +190,7 @@ void hak_os_thread_name(const char *name)
  * process for idle times does not. */
 static int policy_of_process(void)
 {
-    int policy = (int)syscall(SYS_sched_getscheduler, getpid());
+    int policy = (int)syscall(SYS_sched_getscheduler, getpid()) & ~SCHED_RESET_ON_FORK;
     return policy == SCHED_BATCH || policy == SCHED_IDLE ? policy : SCHED_OTHER;
 }
 

@@ -152,7 +152,7 @@ static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
     hak_store_relaxed(&is_asleep, 1);
-    /* partners: the fences in hak_background_wake and hak_background_pause */
+    /* partners: the fences in hak_background_wake and `stop` */
     hak_fence_full();
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
@@ -183,9 +183,12 @@ static size_t visit(bool *is_done)
 static uint32_t calm_visits_most(void)
 {
     uint64_t most_ms = hak_most(hak_pool_keep_ms(), hak_big_cache_keep_ms());
-    if (hak_load_relaxed(&hak_spare_granules) != 0)
-        most_ms = 2 * hak_most(most_ms, hak_policy_read(decay_ms));
-    return CALM_VISITS + (most_ms > AWAITED_MS ? 0 : (uint32_t)(most_ms / CALM_MS));
+    uint32_t times = 1;
+    if (hak_load_relaxed(&hak_spare_granules) != 0) {
+        most_ms = hak_most(most_ms, hak_policy_read(decay_ms));
+        times = 2;
+    }
+    return CALM_VISITS + (most_ms > AWAITED_MS ? 0 : times * (uint32_t)(most_ms / CALM_MS));
 }
 
 /* For the thread that runs, or is about to be started; false: there is another one. */
@@ -317,7 +320,7 @@ static void start_at_home(void)
     do {
         if (!claim())
             return;
-        hak_fence_full(); /* partner: the fence in hak_background_pause */
+        hak_fence_full(); /* partner: the fence in `stop` */
         if (!is_paused()) {
             start_claimed();
             return;

@@ -29,11 +29,15 @@ static struct {
     _Atomic uint32_t longest_given_up;
 } early;
 
+bool hak_big_cache_is_wished(void)
+{
+    return hak_policy_read(free_policy) == POLICY_FREE_KEEP ||
+           hak_policy_read(decay_ms) >= HAK_CONF_NEVER_MS || hak_policy_read(prewarm_bytes) != 0;
+}
+
 bool hak_big_cache_is_needed(void)
 {
-    return HAK_LIKELY(hak_load_relaxed(&early.is_needed)) ||
-           hak_policy_read(free_policy) == POLICY_FREE_KEEP ||
-           hak_policy_read(decay_ms) >= HAK_CONF_NEVER_MS || hak_policy_read(prewarm_bytes) != 0;
+    return HAK_LIKELY(hak_load_relaxed(&early.is_needed)) || hak_big_cache_is_wished();
 }
 
 void hak_big_cache_note_given_up(uint32_t count, bool is_gone)

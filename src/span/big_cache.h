@@ -20,6 +20,9 @@
  * (docs/adr/0020-first-large-blocks.md). */
 bool hak_big_cache_is_needed(void);
 
+/* The user wishes that free memory stays: nothing of it goes back early. */
+bool hak_big_cache_is_wished(void);
+
 /* While it is not needed: a freed block's granules were purged, or the kernel refused; a block
  * needs granules, so the cache is needed if one of that length was purged. */
 void hak_big_cache_note_given_up(uint32_t count, bool is_gone);

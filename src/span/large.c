@@ -264,7 +264,7 @@ void hak_large_give_up(struct span *span)
 {
     uint32_t count = span->count;
     if (hak_lock_is_noted_from(HAK_LOCK_SPAN) ||
-        (hak_big_cache_is_needed() && !hak_zero_was_sparse(span))) {
+        (hak_big_cache_is_needed() && !hak_zero_goes_back(span))) {
         hak_large_release(span);
         return;
     }
@@ -356,6 +356,7 @@ void *hak_large_move(void *block, size_t bytes)
     enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {
         count_held(0, to->count - from->count);
+        to->began_as_zeros = from->began_as_zeros;
         publish(to, before);
         if (from->group != NULL)
             hak_large_succeed(from, to);
@@ -379,6 +380,7 @@ void *hak_large_take_target(const void *block, size_t bytes)
     if (to == NULL)
         return NULL;
     count_held(1, to->count);
+    to->began_as_zeros = false;
     publish(to, 0);
     return to->user;
 }

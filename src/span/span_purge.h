@@ -19,7 +19,7 @@
 bool hak_span_is_too_much(const struct span *span);
 
 /* Whether the kernel supplies huge pages by default, and so refills returned memory that shares a
- * huge page with memory in use; not to do so costs a purge a call more, or two. */
+ * huge page with memory in use; to prevent that costs a purge a call more, or two. */
 bool hak_span_is_refilled(const struct span *span);
 
 /* Purges a used span without pieces, and unmaps it if address space is short; returns the state in

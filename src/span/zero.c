@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "region/huge_wish.h"
+#include "span/big_cache.h"
 #include "span/span_purge.h"
 
 #include <string.h>
@@ -74,10 +75,14 @@ void hak_zero_make(struct span *span, size_t before, size_t bytes)
         clear_pieces(start, used_bytes);
 }
 
-bool hak_zero_was_sparse(const struct span *span)
+bool hak_zero_goes_back(const struct span *span)
 {
     char *start = hak_granule_address(span->first);
     size_t bytes = hak_span_bytes(span);
-    return span->began_as_zeros && bytes >= RETURNED_BYTES_LEAST && !hak_span_is_refilled(span) &&
-           !is_dense(start, END_BYTES) && !is_dense(start + bytes - END_BYTES, END_BYTES);
+    if (!span->began_as_zeros || bytes < RETURNED_BYTES_LEAST || hak_span_is_refilled(span) ||
+        hak_big_cache_is_wished())
+        return false;
+    if (span->lean_count == span->count)
+        bytes -= END_BYTES; /* a granule for the start alone */
+    return !is_dense(start, END_BYTES) && !is_dense(start + bytes - END_BYTES, END_BYTES);
 }

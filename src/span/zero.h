@@ -19,7 +19,7 @@
 void hak_zero_make(struct span *span, size_t before, size_t bytes);
 
 /* The span's block was long, began as zeros, and little of it was used: to return that now costs
- * what it would cost to make the next such block zero. */
-bool hak_zero_was_sparse(const struct span *span);
+ * what it would cost to make the next such block zero. But the user may wish that it stays. */
+bool hak_zero_goes_back(const struct span *span);
 
 #endif

@@ -282,30 +282,53 @@ TEST(a_zero_block_on_used_memory_reads_as_zero)
     CHECK_EQ(hak_large_live_bytes(), 0);
 }
 
-/* How many bytes more are warm after the free of a block of which each `step`-th page was used. */
-static size_t kept_of(size_t bytes, enum large_content content, size_t step)
+/* How many bytes more are warm after the free of a block of which each `step`-th page from `from`
+ * on was used. */
+static size_t kept_of(size_t bytes, enum large_content content, size_t from, size_t step)
 {
     char *block = take_large(bytes, 16, content);
     CHECK(block != NULL);
-    for (size_t at = 0; at < bytes; at += step * HAK_PAGE_BYTES_LEAST)
+    for (size_t at = from; at < bytes; at += step * HAK_PAGE_BYTES_LEAST)
         block[at] = 1;
     size_t warm = hak_span_warm_bytes();
     hak_large_give_up(hak_large_end(block));
     return hak_span_warm_bytes() - warm;
 }
 
+static void start_with_all_kept(void)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ON_REQUEST + 1);
+}
+
 TEST(of_long_blocks_that_began_as_zeros_only_filled_ones_stay_warm)
 {
     if (HAK_CHECK_LEVEL < 2)
         SKIP("the machine's huge pages decide");
-    CHECK(hak_process_start());
-    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* all others stay */
-    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ON_REQUEST + 1);
-    CHECK_EQ(kept_of(16 * HAK_MIB, LARGE_ZERO, 50), 0);
-    CHECK(kept_of(16 * HAK_MIB, LARGE_ANY, 50) >= 16 * HAK_MIB);
-    CHECK(kept_of(32 * HAK_MIB, LARGE_ZERO, 1) >= 16 * HAK_MIB);
-    CHECK(kept_of(64 * HAK_MIB, LARGE_ANY, 50) >= 16 * HAK_MIB);
+    start_with_all_kept();
+    CHECK_EQ(kept_of(16 * HAK_MIB, LARGE_ZERO, 0, 50), 0);
+    CHECK(kept_of(16 * HAK_MIB, LARGE_ANY, 0, 50) >= 16 * HAK_MIB);
+    CHECK(kept_of(32 * HAK_MIB, LARGE_ZERO, 0, 1) >= 16 * HAK_MIB);
+    CHECK(kept_of(64 * HAK_MIB, LARGE_ANY, 0, 50) >= 16 * HAK_MIB);
     CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_long_block_that_began_as_zeros_stays_warm_where_only_its_start_was_not_filled)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("the machine's huge pages decide");
+    start_with_all_kept();
+    CHECK(kept_of(32 * HAK_MIB, LARGE_ZERO, HAK_MIB, 1) >= 32 * HAK_MIB);
+}
+
+TEST(where_free_memory_is_to_stay_so_does_that_of_sparse_blocks)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("the machine's huge pages decide");
+    start_with_all_kept();
+    hak_store_relaxed(&hak_policy.free_policy, POLICY_FREE_KEEP);
+    CHECK(kept_of(32 * HAK_MIB, LARGE_ZERO, 0, 50) >= 32 * HAK_MIB);
 }
 
 TEST(a_block_shrinks_where_it_stands_and_gives_back_the_rest)
