@@ -388,13 +388,11 @@ static bool carry(const struct place *place, struct mark mark, char *start, size
 void *hak_hardened_block_move(const struct place *place, size_t bytes)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
-    if (!is_ordinary(place))
+    /* At a limit a copy is made, whose memory can be given back: the new place stands beside the
+     * old one, which stays in quarantine. */
+    if (!is_ordinary(place) || hak_policy_read(limit_bytes) != 0)
         return NULL;
-    size_t span_bytes = span_bytes_for(bytes);
-    if (!hak_limit_begin_growth(span_bytes)) /* the old block stays, in quarantine */
-        return NULL;
-    char *start = hak_large_take_target(span_start(place->block), span_bytes);
-    hak_limit_end_growth(span_bytes);
+    char *start = hak_large_take_target(span_start(place->block), span_bytes_for(bytes));
     if (start == NULL)
         return NULL;
     if (!hak_mark_cover(hak_granule_of(start), 1)) {

@@ -34,15 +34,17 @@ static size_t pool_warm_bytes(void)
 
 size_t hak_held_bytes(void)
 {
-    /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
+    /* What grows first: once that has ended, the block's memory counts. acquire: partner is the
+     * release in hak_limit_end_growth. */
+    size_t growing = hak_load_acquire(&growing_bytes);
+    /* Then what is known: whatever is added meanwhile is clean, and never counts by mistake. */
     size_t known = hak_span_known_bytes();
     size_t pool_free = (size_t)hak_pool_free_count_all() << HAK_GRANULE_SHIFT;
     size_t clean =
         hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(pool_free, pool_warm_bytes());
     size_t held = hak_excess(known, clean);
     size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
-    return held + marks + hak_meta_bytes() + hak_region_table_bytes() +
-           hak_load_relaxed(&growing_bytes);
+    return held + marks + hak_meta_bytes() + hak_region_table_bytes() + growing;
 }
 
 size_t hak_limit_warm_bytes(void)
@@ -102,5 +104,6 @@ bool hak_limit_begin_growth(size_t more_bytes)
 
 void hak_limit_end_growth(size_t more_bytes)
 {
-    hak_fetch_sub_relaxed(&growing_bytes, more_bytes);
+    /* acq_rel: partner is the acquire in hak_held_bytes */
+    hak_fetch_sub_acq_rel(&growing_bytes, more_bytes);
 }
