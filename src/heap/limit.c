@@ -93,6 +93,8 @@ bool hak_limit_settle_slow(void)
 
 bool hak_limit_begin_growth(size_t more_bytes)
 {
+    if (more_bytes == 0) /* what shrinks is welcome above the limit, too */
+        return true;
     if (!hak_limit_admits(more_bytes))
         return false;
     hak_fetch_add_relaxed(&growing_bytes, more_bytes);

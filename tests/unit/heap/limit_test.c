@@ -155,6 +155,18 @@ TEST(a_limit_below_what_is_live_refuses_growth_until_enough_is_freed)
     give_all(count);
 }
 
+TEST(above_a_lowered_limit_a_large_block_shrinks_where_it_is)
+{
+    char *block = hak_malloc(40 * HAK_MIB);
+    CHECK(block != NULL);
+    limit_to(8 * HAK_MIB);
+    size_t held = hak_held_bytes();
+    CHECK(hak_realloc(block, 20 * HAK_MIB) == block);
+    CHECK(hak_malloc_usable_size(block) < 21 * HAK_MIB);
+    CHECK(hak_held_bytes() + 19 * HAK_MIB <= held);
+    hak_free(block);
+}
+
 TEST(realloc_beyond_the_limit_is_refused_and_the_block_stays)
 {
     unsigned char *block = hak_malloc(HAK_MIB);
