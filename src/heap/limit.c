@@ -32,19 +32,26 @@ static size_t pool_warm_bytes(void)
     return (size_t)hak_pool_warm_count() << HAK_GRANULE_SHIFT;
 }
 
+/* With what marks of hardened mode they may need: those that are not there yet come unasked. */
+static size_t with_marks(size_t bytes)
+{
+    return bytes + hak_least(hak_mark_reserved_bytes(), hak_mark_bytes_for(bytes));
+}
+
 size_t hak_held_bytes(void)
 {
+    /* Of two threads that each took something before they look here, one sees both: the partner is
+     * this fence in the other one. */
+    hak_fence_full();
     /* What grows first: once that has ended, the block's memory counts. acquire: partner is the
      * release in hak_limit_end_growth. */
     size_t growing = hak_load_acquire(&growing_bytes);
-    /* Then what is known: whatever is added meanwhile is clean, and never counts by mistake. */
-    size_t known = hak_span_known_bytes();
     size_t pool_free = (size_t)hak_pool_free_count_all() << HAK_GRANULE_SHIFT;
     size_t clean =
-        hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(pool_free, pool_warm_bytes());
-    size_t held = hak_excess(known, clean);
-    size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
-    return held + marks + hak_meta_bytes() + hak_region_table_bytes() + growing;
+        hak_excess(pool_free, pool_warm_bytes()) + hak_span_lost_bytes() + hak_span_clean_bytes();
+    /* What is known last: all that is clean is known, and what is added meanwhile counts. */
+    size_t held = hak_excess(hak_span_known_bytes(), clean);
+    return with_marks(held + growing) + hak_meta_bytes() + hak_region_table_bytes();
 }
 
 size_t hak_limit_warm_bytes(void)
@@ -55,7 +62,7 @@ size_t hak_limit_warm_bytes(void)
 bool hak_limit_admits_slow(size_t more_bytes)
 {
     size_t firm = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
-    return more_bytes <= hak_excess(limit(), firm);
+    return with_marks(more_bytes) <= hak_excess(limit(), firm);
 }
 
 bool hak_limit_is_passed(void)

@@ -9,7 +9,9 @@
  *             then compared, so that threads cannot exceed the limit together. What a block grows
  *             by, which cannot be given back when it has moved, is counted before, and twice until
  *             its growth ends: others may be refused in that moment, and try again. The counters
- *             are read one after the other: a slab that is taken meanwhile may be missed.
+ *             are read one after the other, in the order in which memory passes through them: what
+ *             goes from one to the next meanwhile counts twice rather than not at all. Of hardened
+ *             mode's marks all count that the memory may need: a block's are there after it.
  * Threads     any; nothing is locked but for the purge lock while memory goes back.
  * Tests       tests/unit/heap/limit_test.c, tests/preload/held.c
  */

@@ -59,7 +59,9 @@ HAK_INLINE void count_bytes(const struct span *span, size_t difference)
         hak_counter_add(&hak_span_free.warm_bytes, difference);
         return;
     }
-    hak_counter_add(&hak_span_free.clean_bytes, difference);
+    /* release: partner is the acquire in hak_span_clean_bytes; what is clean is known before */
+    hak_store_release(&hak_span_free.clean_bytes,
+                      hak_load_relaxed(&hak_span_free.clean_bytes) + difference);
     if (HAK_UNLIKELY(span->state == SPAN_BARE))
         hak_counter_add(&hak_span_free.bare_bytes, difference);
 }

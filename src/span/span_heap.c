@@ -214,8 +214,9 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->is_divided = false;
     span->lean_count = 0;
     hak_span_lock();
+    hak_counter_add(&known_bytes,
+                    (size_t)range.count << HAK_GRANULE_SHIFT); /* before it is clean */
     hak_span_free_insert(span);
-    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
     return true;
 }
@@ -430,7 +431,8 @@ size_t hak_span_warm_bytes(void)
 
 size_t hak_span_clean_bytes(void)
 {
-    return hak_load_relaxed(&hak_span_free.clean_bytes);
+    /* acquire: partner is the release in count_bytes of span/span_free.c */
+    return hak_load_acquire(&hak_span_free.clean_bytes);
 }
 
 size_t hak_span_known_bytes(void)

@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "heap/address_info.h"
 #include "heap/cache.h"
+#include "heap/limit.h"
 #include "heap/refill.h"
 #include "misuse/mark.h"
 #include "public.h"
@@ -183,6 +184,17 @@ TEST(large_blocks_obey_the_limit)
     CHECK(hak_malloc(30 * HAK_MIB) == NULL);
     hak_free(most);
     hak_free(take_some(40 * HAK_MIB));
+}
+
+/* Marks become usable up to where a block begins: the next one brings those of the whole block. */
+TEST(the_marks_of_a_block_count_before_they_are_there)
+{
+    CHECK_EQ(hakmem_option_set("limit", "64M"), 0);
+    char *large = hak_malloc(52 * HAK_MIB);
+    char *behind = hak_malloc(SPAN_BYTES);
+    CHECK(hak_held_bytes() <= 64 * HAK_MIB);
+    hak_free(large);
+    hak_free(behind);
 }
 
 static pthread_barrier_t barrier;
