@@ -150,3 +150,19 @@ void processes_visit(void (*use)(int pid, void *context), void *context)
     if (folder != NULL)
         closedir(folder);
 }
+
+bool process_maps(int pid, const char *text, bool unknown)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return unknown;
+    while (!is_found && getline(&line, &room, file) > 0)
+        is_found = strstr(line, text) != NULL;
+    free(line);
+    fclose(file);
+    return is_found;
+}

@@ -5,6 +5,7 @@
 #include "amount.h"
 #include "ask.h"
 #include "command.h"
+#include "process.h"
 #include "serving.h"
 #include "target.h"
 #include "words.h"
@@ -48,21 +49,6 @@ static bool is_linked(int pid)
     if (known_count < FILES_MOST)
         known[known_count++] = (struct known){about.st_dev, about.st_ino, holds};
     return holds;
-}
-
-static bool maps_library(int pid)
-{
-    char path[64], *line = NULL;
-    size_t room = 0;
-    bool is_found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && !is_found && getline(&line, &room, file) > 0)
-        is_found = strstr(line, "/libhakmem.so") != NULL;
-    free(line);
-    if (file != NULL)
-        fclose(file);
-    return is_found;
 }
 
 __attribute__((format(printf, 3, 4))) static void write_text(char *text, size_t bytes,
@@ -110,7 +96,7 @@ static bool read_row(struct process_row *row, int pid)
 {
     static struct serving serving;
     struct process process;
-    if ((!maps_library(pid) && !is_linked(pid)) || !serving_read(&serving, pid))
+    if ((!process_maps(pid, "/libhakmem.so", false) && !is_linked(pid)) || !serving_read(&serving, pid))
         return false;
     bool is_there = serving.kind != SERVING_NOTHING && process_find(&process, pid);
     if (is_there) {

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "os/shared.h"
+#include "process.h"
 #include "profiles/formats.h"
 #include "profiles/patience.h"
 #include "profiles/perf_map.h"
@@ -173,22 +174,12 @@ static bool refuse_process(struct source *source, int error)
     return false;
 }
 
-/* Whether the process maps the file; after exec its program is not the one that made it. */
+/* After exec a process maps no file of the program that it was before. */
 static bool is_mapped(const struct source *source)
 {
-    char path[64], line[4200], name[64];
-    bool is_found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", source->pid);
-    snprintf(name, sizeof name, "%s\n", strrchr(source->path, '/'));
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return true; /* it cannot be told */
-    while (!is_found && fgets(line, sizeof line, file) != NULL) {
-        const char *slash = strrchr(line, '/');
-        is_found = slash != NULL && strcmp(slash, name) == 0;
-    }
-    fclose(file);
-    return is_found;
+    char line_end[64];
+    snprintf(line_end, sizeof line_end, "%s\n", strrchr(source->path, '/'));
+    return process_maps(source->pid, line_end, true);
 }
 
 static bool read_board(struct source *source, int fd, char *bytes, size_t byte_count)

@@ -109,9 +109,8 @@ static void flush_older_by(struct batch *batch, struct cache *cache, uint32_t cl
     uint32_t kept = (uint32_t)(held * hak_policy_read(flush_keep_percent) / 100);
     kept = room->was_flushed ? kept / 2 : kept;
     bool is_ordered = is_large && held <= HAK_ORDER_BLOCKS_MOST;
-    if (is_ordered) {
+    if (is_ordered)
         hak_order_by_slab_use(blocks, held);
-    }
     room->was_flushed = true;
     struct bin_checked bin = {blocks, kept, held};
     struct rows rest;

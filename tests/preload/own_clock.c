@@ -17,20 +17,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
-static void *allocate_some(void *unused)
-{
-    unsigned state = 1;
-    char *some[100] = {NULL};
-    for (unsigned i = 0; i < 200000; i++) {
-        unsigned at = next_random(&state) % 100;
-        free(some[at]);
-        some[at] = malloc(random_bytes(&state));
-    }
-    for (unsigned i = 0; i < 100; i++)
-        free(some[i]);
-    return unused;
-}
-
 TEST(malloc_and_free_never_ask_a_clock_that_is_not_the_kernels)
 {
     check_is_served();

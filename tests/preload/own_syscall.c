@@ -26,20 +26,6 @@ long syscall(long number, ...)
     return next(number, a, b, c, d, e, f);
 }
 
-static void *allocate_some(void *unused)
-{
-    unsigned state = 1;
-    char *some[100] = {NULL};
-    for (unsigned i = 0; i < 100000; i++) {
-        unsigned at = next_random(&state) % 100;
-        free(some[at]);
-        some[at] = malloc(random_bytes(&state));
-    }
-    for (unsigned i = 0; i < 100; i++)
-        free(some[i]);
-    return unused;
-}
-
 TEST(hakmem_asks_the_kernel_by_no_function_of_others)
 {
     check_is_served();

@@ -141,6 +141,21 @@ static inline size_t random_bytes(unsigned *state)
     return 1 + next_random(state) % most;
 }
 
+/* For threads: takes and frees such blocks in random order. */
+static inline void *allocate_some(void *unused)
+{
+    unsigned state = 1;
+    char *some[100] = {NULL};
+    for (unsigned i = 0; i < 100000; i++) {
+        unsigned at = next_random(&state) % 100;
+        free(some[at]);
+        some[at] = malloc(random_bytes(&state));
+    }
+    for (unsigned i = 0; i < 100; i++)
+        free(some[i]);
+    return unused;
+}
+
 /* The caller runs on one processor from now on: the one at `index` among those it may run on,
  * counted round. Returns how many these are. */
 static inline unsigned run_on_processor(unsigned index)
