@@ -96,7 +96,8 @@ static bool read_row(struct process_row *row, int pid)
 {
     static struct serving serving;
     struct process process;
-    if ((!process_maps(pid, "/libhakmem.so", false) && !is_linked(pid)) || !serving_read(&serving, pid))
+    if ((!process_maps(pid, "/libhakmem.so", false) && !is_linked(pid)) ||
+        !serving_read(&serving, pid))
         return false;
     bool is_there = serving.kind != SERVING_NOTHING && process_find(&process, pid);
     if (is_there) {
