@@ -33,6 +33,15 @@
     X(first + 2, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
     X(first + 3, (low) * 8 / 5 / 64 * 64, (low) * 2)
 
+/* And one for a power of two with a header, as of a cache of pages: 15 of it divide the slab that 16
+ * without a header would fill. */
+#define HAK_CLASS_FIFTHS(X, first, low)                                                            \
+    X(first + 0, (low), (low) * 16 / 15 / 16 * 16)                                                 \
+    X(first + 1, (low) * 16 / 15 / 16 * 16, (low) * 8 / 7 / 64 * 64)                               \
+    X(first + 2, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
+    X(first + 3, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
+    X(first + 4, (low) * 8 / 5 / 64 * 64, (low) * 2)
+
 /* Up to 4 KiB. */
 #define HAK_SIZE_CLASSES_EVEN(X)                                                                   \
     X(1, 8, 16)                                                                                    \
@@ -52,14 +61,14 @@
 /* Classes that the hot path finds by table. */
 #define HAK_SIZE_CLASSES_HOT(X)                                                                    \
     HAK_SIZE_CLASSES_EVEN(X)                                                                       \
-    HAK_CLASS_QUARTERS(X, 49, 4096)                                                                \
-    HAK_CLASS_QUARTERS(X, 53, 8192)                                                                \
-    HAK_CLASS_QUARTERS(X, 57, 16384)
+    HAK_CLASS_FIFTHS(X, 49, 4096)                                                                  \
+    HAK_CLASS_FIFTHS(X, 54, 8192)                                                                  \
+    HAK_CLASS_FIFTHS(X, 59, 16384)
 
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \
     HAK_SIZE_CLASSES_HOT(X)                                                                        \
-    HAK_CLASS_QUARTERS(X, 61, 32768)                                                               \
-    HAK_CLASS_QUARTERS(X, 65, 65536)
+    HAK_CLASS_QUARTERS(X, 64, 32768)                                                               \
+    HAK_CLASS_QUARTERS(X, 68, 65536)
 
 #endif

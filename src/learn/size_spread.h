@@ -23,9 +23,9 @@
 #include "base/text.h"
 
 #define HAK_SIZE_CLASS_CELLS 8u
-#define HAK_SIZE_CELLS (69u * HAK_SIZE_CLASS_CELLS)
+#define HAK_SIZE_CELLS (72u * HAK_SIZE_CLASS_CELLS)
 /* Lines of one program, and of all, in a file: more than there are classes. */
-#define HAK_SIZE_LINES_MOST 72u
+#define HAK_SIZE_LINES_MOST 80u
 /* Numbers are bounded so that a line is no longer. */
 #define HAK_SIZE_LINE_BYTES 42u
 #define HAK_SIZE_NUMBER_MOST UINT64_C(99999999999999)

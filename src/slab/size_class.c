@@ -41,8 +41,9 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = 
     hak_static_assert((bytes) % HAK_ORDINARY_ALIGNMENT == 0, "blocks are aligned");                \
     hak_static_assert((index) == 1 || (bytes) > 4096 || ((bytes) - ((below) + 16)) * 8 <= (bytes), \
                       "at most 12.5 % waste beyond rounding to 16");                               \
-    hak_static_assert((bytes) <= 4096 || (bytes) % HAK_CACHE_LINE_BYTES == 0,                      \
-                      "an aligned request takes no larger class than another");                    \
+    hak_static_assert((bytes) <= 4096 || (bytes) % HAK_CACHE_LINE_BYTES == 0 ||                    \
+                          ((below) & ((below) - 1)) == 0,                                          \
+                      "an aligned request takes the next class at most");                          \
     hak_static_assert((bytes) <= 4096 || ((bytes) - ((below) + 64)) * 5 <= (bytes),                \
                       "at most 20 % waste beyond rounding to 64");                                 \
     hak_static_assert(BLOCKS(bytes) >= 1, "a slab holds at least one block");

@@ -4,8 +4,8 @@
  * Owns        the constant tables made from the rule (base/size_class_table.h), and partitions.
  * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond
  *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB, multiples of 64
- *             (beyond rounding to 64 at most 20 %). A class belongs to a partition. The classes up
- *             to HAK_CLASS_COUNT are the ordinary ones. Behind them come those of the long
+ *             (beyond rounding to 64 at most 20 %), and up to 32 KiB one more for a power of two
+ *             with a header. A class belongs to a partition. The classes up to HAK_CLASS_COUNT are the ordinary ones. Behind them come those of the long
  *             partition: for each class up to 4 KiB a twin with blocks of the same size, in slabs
  *             and bins of its own, so that long-lived blocks do not pin the pages of short-lived
  *             ones. Everything that identifies a block by its slab or tag treats both alike. A
@@ -21,13 +21,13 @@
 #include "base/limits.h"
 #include "base/size_class_table.h"
 
-#define HAK_CLASS_COUNT 69u
+#define HAK_CLASS_COUNT 72u
 #define HAK_LONG_CLASS_COUNT 49u
 #define HAK_ALL_CLASS_COUNT (HAK_CLASS_COUNT + HAK_LONG_CLASS_COUNT)
 /* No class: a large block. */
 #define HAK_CLASS_NONE HAK_ALL_CLASS_COUNT
 #define HAK_CLASS_HOT_BYTES_MAX ((size_t)32768)
-#define HAK_CLASS_HOT_COUNT 61u
+#define HAK_CLASS_HOT_COUNT 64u
 #define HAK_CLASS_BYTES_MAX ((size_t)131072)
 
 /* No bin is as high. */

@@ -39,7 +39,7 @@ TEST(waste_beyond_rounding_is_an_eighth_and_above_4_kib_a_fifth)
         size_t block_bytes = class_at(hak_class_of(bytes))->block_bytes;
         bool is_even = block_bytes <= HAK_CLASS_EVEN_BYTES_MAX;
         size_t rounded = bytes <= 8 ? 8 : hak_align_up(bytes, is_even ? 16 : 64);
-        size_t waste = block_bytes - rounded;
+        size_t waste = hak_excess(block_bytes, rounded);
         CHECK(is_even ? waste * 8 <= block_bytes : waste * 5 <= block_bytes);
     }
 }
