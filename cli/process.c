@@ -151,7 +151,7 @@ void processes_visit(void (*use)(int pid, void *context), void *context)
         closedir(folder);
 }
 
-bool process_maps(int pid, const char *text, bool unknown)
+bool process_maps(int pid, const char *text, bool if_unreadable)
 {
     char path[64], *line = NULL;
     size_t room = 0;
@@ -159,7 +159,7 @@ bool process_maps(int pid, const char *text, bool unknown)
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return unknown;
+        return if_unreadable;
     while (!is_found && getline(&line, &room, file) > 0)
         is_found = strstr(line, text) != NULL;
     free(line);

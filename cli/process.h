@@ -35,8 +35,8 @@ void process_leave(struct process *process);
 /* Calls `use` with the number of each process that runs now. */
 void processes_visit(void (*use)(int pid, void *context), void *context);
 
-/* Whether a line of its mappings has this text; `unknown` where they cannot be read. */
-bool process_maps(int pid, const char *text, bool unknown);
+/* Whether a line of its mappings has this text; `if_unreadable` where they cannot be read. */
+bool process_maps(int pid, const char *text, bool if_unreadable);
 
 /* True when the kernel lets this user command the process: its user, or root. */
 bool process_is_own(const struct process *process);

@@ -27,20 +27,20 @@
 /* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks with hardly a tail: few
  * classes and small slabs let memory move between them, which matters more than rounding here.
  * Multiples of 64 serve requests aligned to a cache line without going to the next doubling. */
+#define HAK_CLASS_UPPER_QUARTERS(X, first, low)                                                    \
+    X(first + 0, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
+    X(first + 1, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
+    X(first + 2, (low) * 8 / 5 / 64 * 64, (low) * 2)
 #define HAK_CLASS_QUARTERS(X, first, low)                                                          \
     X(first + 0, (low), (low) * 8 / 7 / 64 * 64)                                                   \
-    X(first + 1, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
-    X(first + 2, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
-    X(first + 3, (low) * 8 / 5 / 64 * 64, (low) * 2)
+    HAK_CLASS_UPPER_QUARTERS(X, first + 1, low)
 
-/* And one for a power of two with a header, as of a cache of pages: 15 of it divide the slab that 16
+/* And one for a power of two with a header, as of a cache of pages: 15 of it divide a slab that 16
  * without a header would fill. */
-#define HAK_CLASS_FIFTHS(X, first, low)                                                            \
+#define HAK_CLASS_HEADER_AND_QUARTERS(X, first, low)                                               \
     X(first + 0, (low), (low) * 16 / 15 / 16 * 16)                                                 \
     X(first + 1, (low) * 16 / 15 / 16 * 16, (low) * 8 / 7 / 64 * 64)                               \
-    X(first + 2, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
-    X(first + 3, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
-    X(first + 4, (low) * 8 / 5 / 64 * 64, (low) * 2)
+    HAK_CLASS_UPPER_QUARTERS(X, first + 2, low)
 
 /* Up to 4 KiB. */
 #define HAK_SIZE_CLASSES_EVEN(X)                                                                   \
@@ -61,9 +61,9 @@
 /* Classes that the hot path finds by table. */
 #define HAK_SIZE_CLASSES_HOT(X)                                                                    \
     HAK_SIZE_CLASSES_EVEN(X)                                                                       \
-    HAK_CLASS_FIFTHS(X, 49, 4096)                                                                  \
-    HAK_CLASS_FIFTHS(X, 54, 8192)                                                                  \
-    HAK_CLASS_FIFTHS(X, 59, 16384)
+    HAK_CLASS_HEADER_AND_QUARTERS(X, 49, 4096)                                                     \
+    HAK_CLASS_HEADER_AND_QUARTERS(X, 54, 8192)                                                     \
+    HAK_CLASS_HEADER_AND_QUARTERS(X, 59, 16384)
 
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \

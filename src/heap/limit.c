@@ -32,7 +32,8 @@ static size_t pool_warm_bytes(void)
     return (size_t)hak_pool_warm_count() << HAK_GRANULE_SHIFT;
 }
 
-/* With what marks of hardened mode they may need: those that are not there yet come unasked. */
+/* In hardened mode marks count as if all were used: they become usable when later blocks need
+ * them. */
 static size_t with_marks(size_t bytes)
 {
     return bytes + hak_least(hak_mark_reserved_bytes(), hak_mark_bytes_for(bytes));
@@ -40,16 +41,13 @@ static size_t with_marks(size_t bytes)
 
 size_t hak_held_bytes(void)
 {
-    /* Of two threads that each took something before they look here, one sees both: the partner is
-     * this fence in the other one. */
-    hak_fence_full();
     /* What grows first: once that has ended, the block's memory counts. acquire: partner is the
      * release in hak_limit_end_growth. */
     size_t growing = hak_load_acquire(&growing_bytes);
     size_t pool_free = (size_t)hak_pool_free_count_all() << HAK_GRANULE_SHIFT;
-    size_t clean =
-        hak_excess(pool_free, pool_warm_bytes()) + hak_span_lost_bytes() + hak_span_clean_bytes();
-    /* What is known last: all that is clean is known, and what is added meanwhile counts. */
+    size_t clean = hak_excess(pool_free, pool_warm_bytes()) + hak_span_lost_bytes();
+    clean += hak_span_clean_bytes();
+    /* What is known last: spans that are clean are known, and what is added meanwhile counts. */
     size_t held = hak_excess(hak_span_known_bytes(), clean);
     return with_marks(held + growing) + hak_meta_bytes() + hak_region_table_bytes();
 }
@@ -61,8 +59,9 @@ size_t hak_limit_warm_bytes(void)
 
 bool hak_limit_admits_slow(size_t more_bytes)
 {
-    size_t firm = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
-    return with_marks(more_bytes) <= hak_excess(limit(), firm);
+    size_t firm = hak_excess(hak_held_bytes(), with_marks(hak_limit_warm_bytes()));
+    size_t room = hak_excess(limit(), firm);
+    return more_bytes <= room && with_marks(more_bytes) <= room;
 }
 
 bool hak_limit_is_passed(void)
@@ -83,6 +82,9 @@ static void purge(size_t excess_bytes)
 bool hak_limit_settle_slow(void)
 {
     size_t most = limit();
+    /* Of two threads that each took something before they look, one sees both: the partner is this
+     * fence in the other one. */
+    hak_fence_full();
     size_t held = hak_held_bytes();
     size_t soft = hak_limit_soft_bytes();
     if (HAK_LIKELY(held <= soft))

@@ -9,9 +9,9 @@
  *             then compared, so that threads cannot exceed the limit together. What a block grows
  *             by, which cannot be given back when it has moved, is counted before, and twice until
  *             its growth ends: others may be refused in that moment, and try again. The counters
- *             are read one after the other, in the order in which memory passes through them: what
- *             goes from one to the next meanwhile counts twice rather than not at all. Of hardened
- *             mode's marks all count that the memory may need: a block's are there after it.
+ *             are read one after the other: what becomes a large block meanwhile counts twice
+ *             rather than not at all, but of a superslab whose slabs change meanwhile a part may be
+ *             missed. Marks of hardened mode count as if all were used.
  * Threads     any; nothing is locked but for the purge lock while memory goes back.
  * Tests       tests/unit/heap/limit_test.c, tests/preload/held.c
  */

@@ -233,6 +233,32 @@ static enum learned_verdict read_checksum(struct line_reader *reader, const char
                                                                    : LEARNED_WRONG_CHECKSUM;
 }
 
+static void read_machine(struct line_reader *reader, struct learned_machine *machine)
+{
+    hak_line_read_word(reader, "machine ");
+    machine->page_bytes = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
+    hak_line_read_word(reader, " ");
+    machine->class_table = read_hex(reader);
+    hak_line_read_word(reader, "\n");
+}
+
+/* What is wrong with a file that is sealed; sizes of other classes are no cells here. */
+static enum learned_verdict fault_of(const struct learned_machine *machine)
+{
+    return machine->class_table == class_table() ? LEARNED_MALFORMED : LEARNED_OTHER_CLASSES;
+}
+
+static enum learned_verdict read_programs(struct line_reader *reader, struct learned *learned)
+{
+    while (reader->is_right && reader->at < reader->end &&
+           learned->count < HAK_LEARNED_PROGRAMS_MOST)
+        read_program(reader, learned);
+    if (!reader->is_right || reader->at != reader->end)
+        return fault_of(&learned->machine);
+    bool is_full = excess_of(learned, LINES_MATCHES) != 0 || excess_of(learned, LINES_SITES) != 0;
+    return is_full ? LEARNED_MALFORMED : LEARNED_READ;
+}
+
 static enum learned_verdict read_all(struct learned *learned, const char *text, size_t bytes)
 {
     struct line_reader reader = {text, text + bytes, true};
@@ -243,16 +269,8 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
         verdict = read_checksum(&reader, text);
     if (verdict != LEARNED_READ)
         return verdict;
-    hak_line_read_word(&reader, "machine ");
-    learned->machine.page_bytes = hak_line_read_number(&reader, 10, HAK_LEARNED_COST_MOST);
-    hak_line_read_word(&reader, " ");
-    learned->machine.class_table = read_hex(&reader);
-    hak_line_read_word(&reader, "\n");
-    while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
-        read_program(&reader, learned);
-    if (excess_of(learned, LINES_MATCHES) != 0 || excess_of(learned, LINES_SITES) != 0)
-        return LEARNED_MALFORMED;
-    return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
+    read_machine(&reader, &learned->machine);
+    return reader.is_right ? read_programs(&reader, learned) : LEARNED_MALFORMED;
 }
 
 /* Programs that are not there stay untouched: their pages would cost more than the file. */

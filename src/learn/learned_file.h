@@ -78,7 +78,8 @@ enum learned_verdict {
     LEARNED_OTHER_CLASSES
 };
 
-/* Reads a text, of this machine or another. */
+/* Reads a text, of this machine or another; one of another version that has other size classes, if
+ * its sizes can be read here. */
 enum learned_verdict hak_learned_read(struct learned *learned, const char *text, size_t bytes);
 
 /* Whether what was read is of this machine and version: LEARNED_READ, or one of the last two. */

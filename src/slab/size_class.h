@@ -5,12 +5,13 @@
  * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond
  *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB, multiples of 64
  *             (beyond rounding to 64 at most 20 %), and up to 32 KiB one more for a power of two
- *             with a header. A class belongs to a partition. The classes up to HAK_CLASS_COUNT are the ordinary ones. Behind them come those of the long
- *             partition: for each class up to 4 KiB a twin with blocks of the same size, in slabs
- *             and bins of its own, so that long-lived blocks do not pin the pages of short-lived
- *             ones. Everything that identifies a block by its slab or tag treats both alike. A
- *             class index is below 126, so that the scaled form that tags and the hot path use,
- *             HAK_BIN_OF_CLASS, fits the low byte of a tag.
+ *             with a header. A class belongs to a partition. The classes up to HAK_CLASS_COUNT are
+ *             the ordinary ones. Behind them come those of the long partition: for each class up to
+ *             4 KiB a twin with blocks of the same size, in slabs and bins of its own, so that
+ *             long-lived blocks do not pin the pages of short-lived ones. Everything that
+ *             identifies a block by its slab or tag treats both alike. A class index is below 126,
+ *             so that the scaled form that tags and the hot path use, HAK_BIN_OF_CLASS, fits the
+ *             low byte of a tag.
  * Tests       tests/unit/slab/size_class_test.c
  */
 #ifndef HAK_SLAB_SIZE_CLASS_H

@@ -465,7 +465,7 @@ void hak_span_mend(void)
     if (!hak_lock_is_left(&hak_span_lock_word))
         return;
     size_t free_bytes = hak_span_warm_bytes() + hak_span_clean_bytes();
-    /* What was being added may be counted as free and not yet as known. */
+    /* What was being added may be known and not yet free: it counts as used from now on. */
     hak_store_relaxed(&known_bytes, hak_excess(hak_load_relaxed(&known_bytes), free_bytes));
     hak_span_free_renew();
     hak_span_unlock();

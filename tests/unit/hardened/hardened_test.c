@@ -190,9 +190,10 @@ TEST(large_blocks_obey_the_limit)
 TEST(the_marks_of_a_block_count_before_they_are_there)
 {
     CHECK_EQ(hakmem_option_set("limit", "64M"), 0);
-    char *large = hak_malloc(52 * HAK_MIB);
-    char *behind = hak_malloc(SPAN_BYTES);
-    CHECK(hak_held_bytes() <= 64 * HAK_MIB);
+    CHECK(hak_malloc(52 * HAK_MIB) == NULL);
+    char *large = take_some(46 * HAK_MIB);
+    char *behind = take_some(SPAN_BYTES);
+    CHECK(hak_held_bytes() >= 57 * HAK_MIB && hak_held_bytes() <= 64 * HAK_MIB);
     hak_free(large);
     hak_free(behind);
 }

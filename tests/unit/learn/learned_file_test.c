@@ -149,6 +149,15 @@ TEST(each_refusal_has_its_reason)
     CHECK_EQ(hak_learned_fits(&again, 4096), LEARNED_OTHER_PAGE);
 }
 
+TEST(sizes_of_other_classes_are_no_fault_of_the_file)
+{
+    with("size 112 ", "size 113 ");
+    CHECK_EQ(read_text(strlen(text)), LEARNED_MALFORMED);
+    char *table = strstr(text, "machine 4096 ") + strlen("machine 4096 ");
+    *table = *table == '0' ? '1' : '0';
+    CHECK_EQ(read_text(seal(strlen(text))), LEARNED_OTHER_CLASSES);
+}
+
 TEST(sealed_but_malformed_files_are_refused)
 {
     static const char *const changes[][2] = {

@@ -44,6 +44,16 @@ TEST(waste_beyond_rounding_is_an_eighth_and_above_4_kib_a_fifth)
     }
 }
 
+TEST(a_power_of_two_with_a_header_takes_a_sixteenth_more)
+{
+    const uint32_t with_header[] = {4368, 8736, 17472};
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct size_class *row = class_at(hak_class_of((4096u << i) + 16));
+        CHECK_EQ(row->block_bytes, with_header[i]);
+        CHECK(HAK_TINY || row->block_count == 15);
+    }
+}
+
 TEST(blocks_are_aligned_to_16_from_the_second_class_on)
 {
     for (uint32_t i = 1; i < HAK_CLASS_COUNT; i++)
