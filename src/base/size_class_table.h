@@ -27,20 +27,18 @@
 /* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks with hardly a tail: few
  * classes and small slabs let memory move between them, which matters more than rounding here.
  * Multiples of 64 serve requests aligned to a cache line without going to the next doubling. */
-#define HAK_CLASS_UPPER_QUARTERS(X, first, low)                                                    \
-    X(first + 0, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
-    X(first + 1, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
-    X(first + 2, (low) * 8 / 5 / 64 * 64, (low) * 2)
-#define HAK_CLASS_QUARTERS(X, first, low)                                                          \
-    X(first + 0, (low), (low) * 8 / 7 / 64 * 64)                                                   \
-    HAK_CLASS_UPPER_QUARTERS(X, first + 1, low)
+#define HAK_CLASS_QUARTERS(X, first, low, below)                                                   \
+    X(first + 0, (below), (low) * 8 / 7 / 64 * 64)                                                 \
+    X(first + 1, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
+    X(first + 2, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
+    X(first + 3, (low) * 8 / 5 / 64 * 64, (low) * 2)
 
 /* And one for a power of two with a header, as of a cache of pages: 15 of it divide a slab that 16
  * without a header would fill. */
+#define HAK_CLASS_WITH_HEADER(low) ((low) * 16 / 15 / 16 * 16)
 #define HAK_CLASS_HEADER_AND_QUARTERS(X, first, low)                                               \
-    X(first + 0, (low), (low) * 16 / 15 / 16 * 16)                                                 \
-    X(first + 1, (low) * 16 / 15 / 16 * 16, (low) * 8 / 7 / 64 * 64)                               \
-    HAK_CLASS_UPPER_QUARTERS(X, first + 2, low)
+    X(first + 0, (low), HAK_CLASS_WITH_HEADER(low))                                                \
+    HAK_CLASS_QUARTERS(X, first + 1, low, HAK_CLASS_WITH_HEADER(low))
 
 /* Up to 4 KiB. */
 #define HAK_SIZE_CLASSES_EVEN(X)                                                                   \
@@ -68,7 +66,7 @@
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \
     HAK_SIZE_CLASSES_HOT(X)                                                                        \
-    HAK_CLASS_QUARTERS(X, 64, 32768)                                                               \
-    HAK_CLASS_QUARTERS(X, 68, 65536)
+    HAK_CLASS_QUARTERS(X, 64, 32768, 32768)                                                        \
+    HAK_CLASS_QUARTERS(X, 68, 65536, 65536)
 
 #endif

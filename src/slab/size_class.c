@@ -42,7 +42,7 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = 
     hak_static_assert((index) == 1 || (bytes) > 4096 || ((bytes) - ((below) + 16)) * 8 <= (bytes), \
                       "at most 12.5 % waste beyond rounding to 16");                               \
     hak_static_assert((bytes) <= 4096 || (bytes) % HAK_CACHE_LINE_BYTES == 0 ||                    \
-                          ((below) & ((below) - 1)) == 0,                                          \
+                          (bytes) == HAK_CLASS_WITH_HEADER(below),                                 \
                       "an aligned request takes the next class at most");                          \
     hak_static_assert((bytes) <= 4096 || ((bytes) - ((below) + 64)) * 5 <= (bytes),                \
                       "at most 20 % waste beyond rounding to 64");                                 \

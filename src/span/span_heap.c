@@ -214,8 +214,8 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->is_divided = false;
     span->lean_count = 0;
     hak_span_lock();
-    hak_counter_add(&known_bytes,
-                    (size_t)range.count << HAK_GRANULE_SHIFT); /* before it is clean */
+    /* Known before it is clean: partner is the order in hak_held_bytes. */
+    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_free_insert(span);
     hak_span_unlock();
     return true;

@@ -146,7 +146,7 @@ static inline void *allocate_some(void *unused)
 {
     unsigned state = 1;
     char *some[100] = {NULL};
-    for (unsigned i = 0; i < 100000; i++) {
+    for (unsigned i = 0; i < 200000; i++) {
         unsigned at = next_random(&state) % 100;
         free(some[at]);
         some[at] = malloc(random_bytes(&state));
