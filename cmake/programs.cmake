@@ -16,7 +16,7 @@ endif()
 include(GNUInstallDirs)
 file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c src/conf/*.c)
 list(APPEND HAKMEM_CLI src/os/os_linux.c src/os/clock.c src/os/confine.c src/os/os_file.c
-  src/os/random.c src/os/descriptors.c src/os/kept_fd.c src/os/listen.c
+  src/os/random.c src/os/descriptors.c src/os/home.c src/os/kept_fd.c src/os/listen.c
   src/os/output.c src/os/rseq.c src/os/signals.c src/os/stderr.c)
 # What reads and writes the files of option `profile`.
 list(APPEND HAKMEM_CLI src/learn/checksum.c src/learn/effect_line.c src/learn/holdback.c

@@ -82,7 +82,7 @@ int hakmem_is_owned(const void *block)
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (!hak_tag_is_slab(tag))
-        return tag == HAK_TAG_SPAN && hak_large_is_block(block);
+        return hak_large_is_block(block);
     const struct slab *slab = hak_owner_read(granule);
     if (slab == NULL) /* it was given back meanwhile */
         return 0;

@@ -51,8 +51,8 @@ static bool find_small(struct slab *slab, uintptr_t address, struct extent *foun
 /* A hardened block starts where its span does, or a page behind. */
 static bool find_in_span(const struct span *span, struct extent *found)
 {
-    found->start = (uintptr_t)hak_word_peek(&span->user);
-    found->bytes = hak_word_peek(&span->user_bytes);
+    found->start = (uintptr_t)hak_load_relaxed(&span->user);
+    found->bytes = hak_load_relaxed(&span->user_bytes);
     if (HAK_LIKELY(!hak_hardened_is_on()) || span->group != NULL)
         return true;
     if (hak_hardened_block_look((char *)found->start, NULL, &found->bytes))
@@ -69,7 +69,7 @@ static _Atomic uint32_t memos[MEMO_COUNT];
 
 static const struct span *span_from(uint32_t first, uint32_t granule)
 {
-    const struct span *span = hak_tag_read(first) == HAK_TAG_SPAN ? hak_owner_read(first) : NULL;
+    const struct span *span = hak_span_live_at(first);
     bool holds = span != NULL && granule - first < hak_word_peek(&span->count);
     return holds ? span : NULL;
 }

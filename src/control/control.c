@@ -9,6 +9,7 @@
 #include "control/sizes.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/request_file.h"

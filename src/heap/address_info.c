@@ -70,8 +70,8 @@ static struct address_info in_slab(struct slab *slab, uintptr_t address)
 
 static struct address_info in_span(const struct span *span, uintptr_t address)
 {
-    uintptr_t block = (uintptr_t)hak_word_peek(&span->user);
-    size_t bytes = hak_word_peek(&span->user_bytes);
+    uintptr_t block = (uintptr_t)hak_load_relaxed(&span->user);
+    size_t bytes = hak_load_relaxed(&span->user_bytes);
     struct address_info where = {.kind = ADDRESS_LARGE, .block = block, .block_bytes = bytes};
     /* Hardened mode's blocks begin at the start of a span, or a page behind it. */
     if (hak_mark_is_freed_at((const void *)block) ||
@@ -89,7 +89,7 @@ static struct address_info in_granule(uint32_t granule, uintptr_t address)
         uint32_t tag = hak_tag_read(granule - back);
         if (tag == HAK_TAG_NONE)
             continue;
-        const struct span *span = tag == HAK_TAG_SPAN ? hak_owner_read(granule - back) : NULL;
+        const struct span *span = hak_span_live_at(granule - back);
         if (span != NULL && back < hak_word_peek(&span->count))
             return in_span(span, address);
         break;

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "os/home.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static void die(int number, bool is_fault)
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigaction(number, &action, NULL);
     if (!is_fault)
-        syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
+        syscall(SYS_tgkill, hak_os_pid(), (pid_t)syscall(SYS_gettid), number);
 }
 
 static void pass_on(const struct sigaction *to, int number, siginfo_t *about, void *context)

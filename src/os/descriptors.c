@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "os/confine.h"
 #include "os/file_calls.h"
+#include "os/home.h"
 #include "os/output.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "os/confine.h"
 #include "os/flag.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/program.h"
 
@@ -59,7 +60,7 @@ static void die(siginfo_t *about)
     const struct sigaction none = {.sa_handler = SIG_DFL};
     change(&none, NULL);
     if (about->si_code <= 0)
-        syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), SIGSEGV, about);
+        syscall(SYS_rt_tgsigqueueinfo, hak_os_pid(), (pid_t)syscall(SYS_gettid), SIGSEGV, about);
 }
 
 static HAK_NOINLINE void tell(const siginfo_t *about, const void *context, bool is_fatal)

@@ -14,6 +14,9 @@
 
 #include "base/compiler.h"
 
+/* The process's id. libc's getpid is not called: each process would have the pages around it. */
+uint32_t hak_os_pid(void);
+
 /* In the process that the memory belongs to: at its start, and in a copy of the process. */
 void hak_home_begin(void);
 

@@ -261,11 +261,6 @@ void hak_os_unwritten_add(struct text *text, const char *what, const char *path,
     }
 }
 
-uint32_t hak_os_pid(void)
-{
-    return (uint32_t)getpid();
-}
-
 uint64_t hak_os_unix_ms(void)
 {
     return hak_os_clock_read_ms(CLOCK_REALTIME);

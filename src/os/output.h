@@ -50,8 +50,6 @@ const char *hak_os_error_name(int error);
 void hak_os_unwritten_add(struct text *text, const char *what, const char *path, const char *why,
                           int error);
 
-uint32_t hak_os_pid(void);
-
 /* Milliseconds since 1970. */
 uint64_t hak_os_unix_ms(void);
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "os/file_calls.h"
+#include "os/home.h"
 #include "os/kept_fd.h"
 #include "os/output.h"
 #include "os/random.h"

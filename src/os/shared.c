@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "os/file_calls.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/stderr.h"
 
@@ -218,7 +219,7 @@ static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
     if (!hak_os_is_process(pid))
         return true;
     uint64_t own_ticks = hak_os_start_ticks(0);
-    bool has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks((uint32_t)getpid());
+    bool has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks(hak_os_pid());
     uint64_t ticks =
         has_times ? hak_os_start_ticks(pid) : 0; /* or /proc is that of another space */
     return ticks != 0 && start_ticks != 0 && ticks != start_ticks;

@@ -4,9 +4,9 @@
 
 #include "base/bits.h"
 #include "base/limits.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/os_fault.h"
-#include "os/output.h"
 #include "os/section.h"
 
 #include <errno.h>
@@ -190,7 +190,7 @@ void hak_os_thread_name(const char *name)
  * process for idle times does not. */
 static int policy_of_process(void)
 {
-    int policy = (int)syscall(SYS_sched_getscheduler, getpid()) & ~SCHED_RESET_ON_FORK;
+    int policy = (int)syscall(SYS_sched_getscheduler, hak_os_pid()) & ~SCHED_RESET_ON_FORK;
     return policy == SCHED_BATCH || policy == SCHED_IDLE ? policy : SCHED_OTHER;
 }
 
@@ -200,7 +200,7 @@ void hak_os_thread_be_ordinary(void)
     static unsigned long processors[1024 / sizeof(long)]; /* one such thread runs at a time */
     int saved = errno;
     syscall(SYS_sched_setscheduler, 0, policy_of_process(), &none);
-    long bytes = syscall(SYS_sched_getaffinity, getpid(), sizeof processors, processors);
+    long bytes = syscall(SYS_sched_getaffinity, hak_os_pid(), sizeof processors, processors);
     if (bytes > 0)
         syscall(SYS_sched_setaffinity, 0, bytes, processors);
     errno = saved;

@@ -3,6 +3,7 @@
 #include "os/thread_exit.h"
 
 #include "os/confine.h"
+#include "os/home.h"
 #include "os/linkage.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ bool hak_thread_is_first(void)
     if (hak_os_is_confined())
         return false; /* the first one has called before */
     int saved = errno;
-    bool is_first = syscall(SYS_gettid) == getpid();
+    bool is_first = syscall(SYS_gettid) == hak_os_pid();
     errno = saved;
     return is_first;
 }

@@ -9,6 +9,7 @@
 #include "learn/learned_halve.h"
 #include "learn/learned_user.h"
 #include "os/confine.h"
+#include "os/home.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/output.h"

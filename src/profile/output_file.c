@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "os/confine.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/own_file.h"

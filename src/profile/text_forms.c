@@ -2,9 +2,10 @@
 #include "profile/text_forms.h"
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "base/utf8.h"
+#include "os/home.h"
 #include "os/os.h"
-#include "os/output.h"
 #include "os/program.h"
 #include "os/unwind.h"
 #include "profile/modules.h"

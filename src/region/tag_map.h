@@ -20,7 +20,7 @@
 #define HAK_TAG_NONE 0u       /* no live block starts or lies here */
 #define HAK_TAG_PRIVATE 0xfdu /* a slab of a private heap: frees into it never wait */
 #define HAK_TAG_HOLE 0xfeu    /* inside the window but mapped by other code */
-#define HAK_TAG_SPAN 0xffu    /* first granule of a live span */
+#define HAK_TAG_SPAN 0xffu    /* first granule of a span with a block, or kept for one */
 
 /* Of a slab whose blocks any bin of the class takes. */
 HAK_INLINE uint32_t hak_tag_of(uint32_t class_index)

@@ -62,22 +62,26 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
-/* The span holds the block from now on. */
-static void publish(struct span *span, size_t before)
+/* The span holds a block from now on, which is returned. One from a cache has its tag. */
+static void *publish(struct span *span, size_t before)
 {
-    span->user = (char *)hak_granule_address(span->first) + before;
-    span->user_bytes = hak_span_bytes(span) - before;
-    hak_owner_write(span->first, 1, span);
-    hak_tag_write(span->first, 1, HAK_TAG_SPAN);
+    void *block = (char *)hak_granule_address(span->first) + before;
+    hak_store_relaxed(&span->user_bytes, hak_span_bytes(span) - before);
+    hak_store_relaxed(&span->user, block);
+    if (hak_tag_read(span->first) != HAK_TAG_SPAN) {
+        hak_owner_write(span->first, 1, span);
+        hak_tag_write(span->first, 1, HAK_TAG_SPAN);
+    }
+    return block;
 }
 
-static void withdraw(struct span *span)
+/* Its block is live no more. The span keeps its tag until it goes elsewhere than into a cache. */
+static void withdraw(struct span *span, void *block)
 {
-    uint8_t expected = HAK_TAG_SPAN;
+    void *expected = block;
     /* acquire: orders this free after a competing one; the loser is a double free */
-    if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
-        hak_misuse("double free", span->user, span->user_bytes, "already free");
-    hak_owner_write(span->first, 1, NULL);
+    if (HAK_UNLIKELY(!hak_cas_acquire(&span->user, &expected, NULL)))
+        hak_misuse("double free", block, hak_load_relaxed(&span->user_bytes), "already free");
 }
 
 static size_t bytes_of(uint64_t sum)
@@ -178,8 +182,7 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     else if (request->content == LARGE_ANY && is_zero)
         hak_huge_block_begin(span);
     span->began_as_zeros = request->content == LARGE_ZERO;
-    publish(span, before);
-    return span->user;
+    return publish(span, before);
 }
 
 /* The record of a live large block. */
@@ -191,15 +194,18 @@ static struct span *span_of(const void *block, const char *what)
     struct span *span = hak_owner_read(granule);
     if (HAK_UNLIKELY(span == NULL)) /* another free of it is under way */
         hak_misuse("double free", block, 0, "already free");
-    if (HAK_UNLIKELY(span->user != block))
-        hak_misuse(what, block, span->user_bytes, "not the start of the block");
+    void *user = hak_load_relaxed(&span->user);
+    if (HAK_UNLIKELY(user == NULL)) /* kept for another block */
+        hak_misuse("double free", block, hak_load_relaxed(&span->user_bytes), "already free");
+    if (HAK_UNLIKELY(user != block))
+        hak_misuse(what, block, hak_load_relaxed(&span->user_bytes), "not the start of the block");
     return span;
 }
 
 bool hak_large_is_block(const void *block)
 {
-    const struct span *span = hak_owner_read(hak_granule_of(block));
-    return span != NULL && span->user == block;
+    const struct span *span = hak_span_named_at(hak_granule_of(block));
+    return span != NULL && hak_load_relaxed(&span->user) == block;
 }
 
 static void count_given(uint32_t blocks, size_t granules)
@@ -237,11 +243,11 @@ struct span *hak_large_end(void *block)
     struct span *span = span_of(block, "invalid free");
     hak_huge_block_end(span);
     if (HAK_LIKELY(span->group == NULL)) {
-        withdraw(span);
+        withdraw(span, block);
         return span;
     }
     hak_span_lock(); /* no fork finds it dead and still among its heap's blocks */
-    withdraw(span);
+    withdraw(span, block);
     hak_large_leave(span);
     hak_span_unlock();
     return span;
@@ -249,6 +255,7 @@ struct span *hak_large_end(void *block)
 
 void hak_large_release(struct span *span)
 {
+    hak_span_unname(span);
     count_given(1, span->count);
     if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
         /* A handler interrupted its own thread in a section like ours: the memory goes to the
@@ -268,6 +275,7 @@ void hak_large_give_up(struct span *span)
         hak_large_release(span);
         return;
     }
+    hak_span_unname(span);
     count_given(1, count);
     bool is_gone = hak_span_give_purged(span);
     hak_big_cache_note_given_up(count, is_gone);
@@ -282,6 +290,7 @@ void hak_large_give(void *block)
 void hak_large_lose(void *block)
 {
     struct span *span = hak_large_end(block);
+    hak_span_unname(span);
     count_given(1, span->count);
     hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
     hak_span_lose(span);
@@ -289,7 +298,7 @@ void hak_large_lose(void *block)
 
 size_t hak_large_usable_bytes(const void *block, const char *what)
 {
-    return span_of(block, what)->user_bytes;
+    return hak_load_relaxed(&span_of(block, what)->user_bytes);
 }
 
 struct list_link *hak_large_group_of(const void *block, const char *what)
@@ -310,7 +319,7 @@ bool hak_large_resize(void *block, size_t bytes)
 {
     struct span *span = span_of(block, "invalid realloc");
     uint32_t old_count = span->count;
-    size_t before = hak_span_bytes(span) - span->user_bytes;
+    size_t before = hak_span_bytes(span) - hak_load_relaxed(&span->user_bytes);
     if (bytes > hak_region.window_bytes || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return false;
     uint32_t count = granules_for(before + bytes);
@@ -318,7 +327,7 @@ bool hak_large_resize(void *block, size_t bytes)
         return false;
     if (count < old_count)
         hak_span_cut(span, count);
-    span->user_bytes = hak_span_bytes(span) - before;
+    hak_store_relaxed(&span->user_bytes, hak_span_bytes(span) - before);
     if (span->count > old_count)
         count_held(0, span->count - old_count);
     else if (span->count < old_count)
@@ -343,8 +352,8 @@ void *hak_large_move(void *block, size_t bytes)
 {
     struct span *from = span_of(block, "invalid realloc");
     size_t old_bytes = hak_span_bytes(from);
-    size_t before = old_bytes - from->user_bytes;
-    if (old_bytes < MOVE_BYTES_LEAST || bytes < from->user_bytes ||
+    size_t user_bytes = hak_load_relaxed(&from->user_bytes), before = old_bytes - user_bytes;
+    if (old_bytes < MOVE_BYTES_LEAST || bytes < user_bytes ||
         bytes > hak_region.window_bytes / 2 - before ||
         HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)) || !hak_os_may_move())
         return NULL;
@@ -352,16 +361,17 @@ void *hak_large_move(void *block, size_t bytes)
     if (to == NULL)
         return NULL;
     hak_huge_block_end(from);
-    withdraw(from);
+    withdraw(from, block);
+    hak_span_unname(from);
     enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {
         count_held(0, to->count - from->count);
         to->began_as_zeros = from->began_as_zeros;
-        publish(to, before);
+        void *moved = publish(to, before);
         if (from->group != NULL)
             hak_large_succeed(from, to);
         hak_span_give_clean(from);
-        return to->user;
+        return moved;
     }
     publish(from, before);
     if (result == SPAN_STAYED)
@@ -381,8 +391,7 @@ void *hak_large_take_target(const void *block, size_t bytes)
         return NULL;
     count_held(1, to->count);
     to->began_as_zeros = false;
-    publish(to, 0);
-    return to->user;
+    return publish(to, 0);
 }
 
 enum span_move hak_large_carry(const void *block, void *target, size_t kept_bytes)
@@ -390,7 +399,8 @@ enum span_move hak_large_carry(const void *block, void *target, size_t kept_byte
     struct span *to = span_of(target, "invalid realloc");
     enum span_move result = hak_span_move(span_of(block, "invalid realloc"), to, kept_bytes);
     if (result == SPAN_DAMAGED) {
-        withdraw(to);
+        withdraw(to, target);
+        hak_span_unname(to);
         count_given(1, to->count);
         hak_span_lose(to);
     }
@@ -423,7 +433,7 @@ static void *first_block(const struct list_link *group)
     hak_span_lock();
     void *block = NULL;
     if (!hak_list_is_empty(group))
-        block = hak_list_element(group->next, struct span, bin_link)->user;
+        block = hak_load_relaxed(&hak_list_element(group->next, struct span, bin_link)->user);
     hak_span_unlock();
     return block;
 }

@@ -4,8 +4,8 @@
  * Owns        the SPAN tag and the owner entry of a large block's first granule.
  * Invariants  the block starts in the first page of its span, at a varying cache line where the
  *             alignment allows: one of the first sixteen, or of those that its tail leaves room
- *             for. The thread that changes the tag from SPAN to NONE frees it.
- * Threads     any thread allocates and frees; the exchange of the tag decides between two frees.
+ *             for. The thread that changes the span's `user` from the block to NULL frees it.
+ * Threads     any thread allocates and frees; that exchange decides between two frees.
  * Tests       tests/unit/span/large_test.c, tests/model/
  */
 #ifndef HAK_SPAN_LARGE_H

@@ -54,7 +54,7 @@ void hak_large_group_mend(struct list_link *group)
     struct list_link *next;
     for (struct list_link *i = group->next; i != group; i = next) {
         next = i->next;
-        if (hak_tag_read(hak_list_element(i, struct span, bin_link)->first) == HAK_TAG_SPAN) {
+        if (hak_load_relaxed(&hak_list_element(i, struct span, bin_link)->user) != NULL) {
             link(before, i);
             before = i;
         } else {

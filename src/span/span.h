@@ -5,6 +5,8 @@
  * Invariants  pieces: the first piece_ends[piece_count - 1] granules of a used span are mappings
  *             that were moved there from elsewhere, but for a guard before the block; the kernel
  *             cannot join them with their neighbours. A free span has none.
+ *             A span with a live block has a tag and an owner entry, and keeps them in a span
+ *             cache; what is free has none.
  * Threads     a used span belongs to its taker, a free one to the holder of the SPAN lock.
  * Tests       tests/unit/span/
  */
@@ -12,7 +14,7 @@
 #define HAK_SPAN_SPAN_H
 
 #include "base/list.h"
-#include "region/region.h"
+#include "region/tag_map.h"
 
 /* Bare: its addresses are not mapped. */
 enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN, SPAN_BARE };
@@ -21,12 +23,12 @@ enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN, SPAN_BARE };
 #define HAK_SPAN_PIECES_MOST 12u
 
 struct span {
-    void *user;                /* the block in it, when used for one */
+    _Atomic(void *) user;      /* the live block in it; NULL: it has none */
     struct list_link bin_link; /* on a bin, when free; on its group, when used and in one */
     struct list_link age_link; /* among all warm spans, oldest first */
     uint64_t freed_ms;
-    struct list_link *group; /* of a private heap's large block; else NULL (span/large.h) */
-    size_t user_bytes;       /* bytes from `user` to the end of the span */
+    struct list_link *group;   /* of a private heap's large block; else NULL (span/large.h) */
+    _Atomic size_t user_bytes; /* from `user` to the end of the span */
     uint32_t first;
     uint32_t count;
     uint32_t state;      /* enum span_state */
@@ -55,6 +57,28 @@ HAK_INLINE struct granule_range hak_span_granules(const struct span *span)
 HAK_INLINE size_t hak_span_bytes(const struct span *span)
 {
     return (size_t)span->count << HAK_GRANULE_SHIFT;
+}
+
+/* The span that the tag of its first granule names, NULL: none. It has a live block, or is in a
+ * span cache. For threads that do not have it: a hint. */
+HAK_INLINE struct span *hak_span_named_at(size_t granule)
+{
+    struct span *span = hak_tag_read(granule) == HAK_TAG_SPAN ? hak_owner_read(granule) : NULL;
+    return ((uintptr_t)span & 1) == 0 ? span : NULL; /* or it was freed meanwhile */
+}
+
+/* The same, if its block is live. */
+HAK_INLINE struct span *hak_span_live_at(size_t granule)
+{
+    struct span *span = hak_span_named_at(granule);
+    return span != NULL && hak_load_relaxed(&span->user) != NULL ? span : NULL;
+}
+
+/* Before the span goes elsewhere. */
+HAK_INLINE void hak_span_unname(struct span *span)
+{
+    hak_tag_write(span->first, 1, HAK_TAG_NONE);
+    hak_owner_write(span->first, 1, NULL);
 }
 
 #endif

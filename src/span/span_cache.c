@@ -95,6 +95,7 @@ size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t 
         if (span->freed_ms > before_ms && bytes - dropped_bytes <= keep_bytes &&
             count - i <= keep_count)
             break;
+        hak_span_unname(span);
         dropped[i] = span;
         dropped_bytes += hak_span_bytes(span);
     }

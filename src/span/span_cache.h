@@ -3,9 +3,10 @@
  *
  * Owns        struct span_cache, a part of each heap, and the list of those that were ever used;
  *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
- * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
- *             realloc; the oldest comes first. A cache stays on the list for ever: records of heaps
- *             are never freed.
+ * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
+ *             keeps its tag: to write it each time would share lines of the tables with other
+ *             processors. The oldest comes first. A cache stays on the list for ever: records of
+ *             heaps are never freed.
  * Threads     the one inside the heap; any thread reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */

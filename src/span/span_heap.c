@@ -158,7 +158,7 @@ static void give_as(struct span *span, enum span_state state)
     hak_assert(!span->is_divided);
     uint64_t now_ms = hak_os_clock_ms();
     hak_span_lock();
-    span->user = NULL;
+    hak_store_relaxed(&span->user, NULL);
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     hak_span_free_insert(span);

@@ -139,7 +139,7 @@ static void add_heap(struct heap *heap, enum heap_access access, void *context)
 }
 
 /* What begins at a granule that is in no slab: a live block, a free span, or nothing that the
- * tables know the length of: free in the pool, in a cache of spans, or on its way. */
+ * tables know the length of: free in the pool, or on its way. */
 static void begin_run(struct walk *walk, uint32_t granule)
 {
     uint32_t tag = hak_tag_read(granule);
@@ -149,8 +149,8 @@ static void begin_run(struct walk *walk, uint32_t granule)
     if (tag == HAK_TAG_HOLE) {
         walk->run_part = PART_OTHERS;
     } else if (tag == HAK_TAG_SPAN) {
-        span = record;
-        walk->run_part = PART_LIVE;
+        span = hak_span_named_at(granule);
+        walk->run_part = hak_span_live_at(granule) != NULL ? PART_LIVE : PART_FREE;
     } else if ((uintptr_t)record & 1) {
         span = hak_span_free_at(granule);
         walk->run_part = span != NULL && span->state != SPAN_WARM ? PART_EXCESS : PART_FREE;

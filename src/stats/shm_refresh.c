@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "heap/census.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"

@@ -8,6 +8,7 @@
 #include "misuse/fence.h"
 #include "misuse/guarded.h"
 #include "misuse/mark.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/os_memory.h"
 #include "os/output.h"

@@ -9,6 +9,7 @@
 #include "heap/census.h"
 #include "os/copy_mark.h"
 #include "os/flag.h"
+#include "os/home.h"
 #include "os/listen.h"
 #include "os/os.h"
 #include "os/output.h"

@@ -81,7 +81,7 @@ TEST(a_live_block_is_known_by_its_start)
 static void withdraw_half(uint32_t i)
 {
     struct span *span = span_at(blocks[i]);
-    hak_tag_write(span->first, 1, HAK_TAG_NONE);
+    hak_store_relaxed(&span->user, NULL);
     span->bin_link.prev->next = span->bin_link.next;
     span->bin_link.next->prev = &span->bin_link;
 }
@@ -101,7 +101,7 @@ TEST(a_block_that_was_withdrawn_leaves_a_mended_group_and_may_leave_it_once_more
     for (uint32_t i = 0; i < BLOCKS; i++) {
         start_group();
         struct span *span = span_at(blocks[i]);
-        hak_tag_write(span->first, 1, HAK_TAG_NONE);
+        hak_store_relaxed(&span->user, NULL);
         hak_large_group_mend(&group);
         check_group(BLOCKS - 1, 3 + 4 + 5 + 6 - GRANULES_OF(i));
         hak_large_leave(span);

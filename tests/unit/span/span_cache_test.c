@@ -4,6 +4,8 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "check.h"
+#include "hakmem/hakmem.h"
+#include "heap/address_info.h"
 #include "heap/heaps.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
@@ -157,7 +159,32 @@ TEST(a_block_that_was_freed_into_the_cache_cannot_be_freed_again)
     void *block = first_of_many();
     hak_free(block);
     CHECK_EQ(hak_span_caches_sum().count, 1);
-    CHECK_ABORTS(hak_free(block), "hakmem: invalid free: pointer");
+    CHECK_ABORTS(hak_free(block), "hakmem: double free: pointer");
+    CHECK_ABORTS(hak_malloc_usable_size(block), "already free");
+    CHECK_ABORTS(hak_realloc(block, 400000), "already free");
+}
+
+/* Its tag stays: to change it there and back, threads on two processors would take the line of
+ * their spans' tags from each other each time. */
+TEST(what_is_in_the_cache_keeps_its_tag_and_is_no_block_to_anybody)
+{
+    char *block = first_of_many();
+    uint32_t granule = hak_granule_of(block);
+    CHECK_EQ(hak_span_live_at(granule)->first, granule);
+    hak_free(block);
+    CHECK_EQ(hak_tag_read(granule), HAK_TAG_SPAN);
+    CHECK(hak_span_named_at(granule) != NULL);
+    CHECK_EQ(hak_span_live_at(granule), NULL);
+    CHECK(!hak_large_is_block(block));
+    CHECK_EQ(hak_address_info(block + 200000).kind, ADDRESS_FREE);
+    CHECK_EQ(hakmem_is_owned(block), 0);
+    CHECK_EQ(hak_malloc(300000), block);
+    CHECK_EQ(hakmem_is_owned(block), 1);
+    CHECK_EQ(hak_address_info(block + 200000).kind, ADDRESS_LARGE);
+    hak_free(block);
+    hak_malloc_trim(0);
+    CHECK_EQ(hak_tag_read(granule), HAK_TAG_NONE);
+    CHECK_EQ(hak_span_named_at(granule), NULL);
 }
 
 TEST(a_cache_that_misses_is_passed_by_until_sizes_repeat)
