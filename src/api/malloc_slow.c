@@ -96,7 +96,7 @@ static void *take_large(struct cache *cache, const struct request *request, enum
     void *block = hak_take_large(cache, request->bytes, alignment_for(request),
                                  request->is_zero ? LARGE_ZERO : LARGE_ANY);
     if (HAK_LIKELY(block != NULL))
-        hak_stat_add_for(cache, spans_taken, 1);
+        hak_stat_add_here(cache, spans_taken, 1);
     return block;
 }
 

@@ -53,6 +53,8 @@ static bool find_in_span(const struct span *span, struct extent *found)
 {
     found->start = (uintptr_t)hak_load_relaxed(&span->user);
     found->bytes = hak_load_relaxed(&span->user_bytes);
+    if (HAK_UNLIKELY(found->start == 0)) /* it was freed meanwhile */
+        return false;
     if (HAK_LIKELY(!hak_hardened_is_on()) || span->group != NULL)
         return true;
     if (hak_hardened_block_look((char *)found->start, NULL, &found->bytes))

@@ -37,6 +37,8 @@
     atomic_exchange_explicit((pointer), (value), memory_order_relaxed)
 #define hak_exchange_acquire(pointer, value)                                                       \
     atomic_exchange_explicit((pointer), (value), memory_order_acquire)
+#define hak_exchange_acq_rel(pointer, value)                                                       \
+    atomic_exchange_explicit((pointer), (value), memory_order_acq_rel)
 #define hak_exchange_release(pointer, value)                                                       \
     atomic_exchange_explicit((pointer), (value), memory_order_release)
 #define hak_cas_relaxed(pointer, expected, desired)                                                \

@@ -72,6 +72,8 @@ static struct address_info in_span(const struct span *span, uintptr_t address)
 {
     uintptr_t block = (uintptr_t)hak_load_relaxed(&span->user);
     size_t bytes = hak_load_relaxed(&span->user_bytes);
+    if (block == 0) /* it was freed meanwhile */
+        return (struct address_info){.kind = ADDRESS_FREE};
     struct address_info where = {.kind = ADDRESS_LARGE, .block = block, .block_bytes = bytes};
     /* Hardened mode's blocks begin at the start of a span, or a page behind it. */
     if (hak_mark_is_freed_at((const void *)block) ||

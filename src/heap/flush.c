@@ -316,14 +316,27 @@ static size_t spans_most(void)
     return hak_least(share, hak_policy_read(span_cache_bytes));
 }
 
+/* Among the others of the cache, of which the last one is apart; false: it has no place there. */
+static bool keep(struct span *span, size_t last_bytes)
+{
+    size_t most = spans_most();
+    if (!hak_large_may_keep(span) || (last_bytes != 0 && hak_span_bytes(span) + last_bytes > most))
+        return false;
+    struct heap *heap = hak_heap_try_near();
+    if (heap == NULL)
+        return false;
+    hak_large_keep(&heap->spans, span, most - hak_least(last_bytes, most));
+    hak_heap_leave(heap);
+    return true;
+}
+
 void hak_flush_large(void *block)
 {
-    struct span *span = hak_large_end(block);
-    struct heap *heap = hak_large_may_keep(span) ? hak_heap_try_near() : NULL;
-    if (heap == NULL) {
-        hak_large_give_up(span);
-        return;
-    }
-    hak_large_keep(&heap->spans, span, spans_most());
-    hak_heap_leave(heap);
+    struct span *span = hak_large_end(block), *before = span;
+    size_t bytes = hak_span_bytes(span);
+    struct heap *heap = hak_heap_near();
+    if (heap != NULL && hak_large_may_keep(span))
+        before = hak_span_cache_put_last(&heap->spans, span);
+    if (before != NULL && !keep(before, before == span ? 0 : bytes))
+        hak_large_give_up(before);
 }

@@ -18,7 +18,7 @@
  *             program's mistake; still, a slab whose remote_count is not 0 after collecting stays
  *             with the record, and the record's next heap inherits it: its publisher may yet push
  *             it on the pending stack, and the token rule holds. Large blocks leave their group
- *             under the SPAN lock after the exchange of the tag, whose winner frees; destroy frees
+ *             under the SPAN lock after the exchange of `user`, whose winner frees; destroy frees
  *             them the same way, one by one, so the loser of a race is reported. fork takes the
  *             locks like any thread, but waits for each a bounded time only. What it could not take
  *             is frozen in the child: no memory comes from it, frees are accepted, destroy returns

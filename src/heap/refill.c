@@ -375,10 +375,12 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
 static struct span *find_span(const struct large_request *request)
 {
     struct heap *heap = hak_heap_near();
-    if (heap == NULL || hak_load_relaxed(&heap->spans.count) == 0 ||
-        !hak_large_fits_cache(request) || !hak_heap_try_enter(heap))
+    if (heap == NULL || !hak_large_fits_cache(request))
         return NULL;
-    struct span *span = hak_large_find(&heap->spans, request);
+    struct span *span = hak_large_find_last(&heap->spans, request);
+    if (span != NULL || hak_load_relaxed(&heap->spans.count) == 0 || !hak_heap_try_enter(heap))
+        return span;
+    span = hak_large_find(&heap->spans, request);
     hak_heap_leave(heap);
     return span;
 }

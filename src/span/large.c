@@ -16,6 +16,8 @@
 #include "span/zero.h"
 #include "stats/counters.h"
 
+#include <string.h>
+
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 16u
@@ -165,6 +167,16 @@ struct span *hak_large_find(struct span_cache *cache, const struct large_request
     return hak_span_cache_take(cache, least_granules(request), alignment_granules(request));
 }
 
+struct span *hak_large_find_last(struct span_cache *cache, const struct large_request *request)
+{
+    struct span *unfit;
+    struct span *span = hak_span_cache_take_last(cache, least_granules(request),
+                                                 alignment_granules(request), &unfit);
+    if (HAK_UNLIKELY(unfit != NULL))
+        hak_large_release(unfit);
+    return span;
+}
+
 void *hak_large_take_in(struct span *span, const struct large_request *request)
 {
     size_t bytes = hak_most(request->bytes, 1);
@@ -185,6 +197,15 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     return publish(span, before);
 }
 
+/* No live block starts there, or none in the span at all, which is kept for another one. */
+static _Noreturn HAK_NOINLINE void report(const struct span *span, const void *block, bool is_free,
+                                          const char *what)
+{
+    bool is_twice = is_free && strcmp(what, "invalid free") == 0;
+    hak_misuse(is_twice ? "double free" : what, block, hak_load_relaxed(&span->user_bytes),
+               is_free ? "already free" : "not the start of the block");
+}
+
 /* The record of a live large block. */
 static struct span *span_of(const void *block, const char *what)
 {
@@ -195,10 +216,8 @@ static struct span *span_of(const void *block, const char *what)
     if (HAK_UNLIKELY(span == NULL)) /* another free of it is under way */
         hak_misuse("double free", block, 0, "already free");
     void *user = hak_load_relaxed(&span->user);
-    if (HAK_UNLIKELY(user == NULL)) /* kept for another block */
-        hak_misuse("double free", block, hak_load_relaxed(&span->user_bytes), "already free");
     if (HAK_UNLIKELY(user != block))
-        hak_misuse(what, block, hak_load_relaxed(&span->user_bytes), "not the start of the block");
+        report(span, block, user == NULL, what);
     return span;
 }
 
@@ -219,23 +238,30 @@ bool hak_large_may_keep(const struct span *span)
            HAK_LIKELY(!hak_region_is_tight() && hak_big_cache_is_needed());
 }
 
-void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_bytes)
-{
-    size_t bytes = hak_span_bytes(span);
-    if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
-        hak_load_relaxed(&cache->count) == HAK_SPAN_CACHE_SLOTS)
-        hak_large_drop_cached(cache, 0, most_bytes / 2, HAK_SPAN_CACHE_SLOTS / 2);
-    hak_span_cache_put(cache, span);
-}
-
-void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
-                           uint32_t keep_count)
+static void drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                 uint32_t keep_count)
 {
     uint32_t count = hak_load_relaxed(&cache->count);
     if (count == 0)
         return;
     size_t bytes = hak_span_cache_drop(cache, before_ms, keep_bytes, keep_count);
     count_given(count - hak_load_relaxed(&cache->count), bytes >> HAK_GRANULE_SHIFT);
+}
+
+void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_bytes)
+{
+    size_t bytes = hak_span_bytes(span);
+    if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
+        hak_load_relaxed(&cache->count) == HAK_SPAN_CACHE_SLOTS)
+        drop(cache, 0, most_bytes / 2, HAK_SPAN_CACHE_SLOTS / 2);
+    hak_span_cache_put(cache, span);
+}
+
+void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                           uint32_t keep_count)
+{
+    hak_span_cache_gather_last(cache);
+    drop(cache, before_ms, keep_bytes, (uint32_t)hak_least(keep_count, HAK_SPAN_CACHE_SLOTS));
 }
 
 struct span *hak_large_end(void *block)
@@ -427,13 +453,16 @@ size_t hak_large_peak_bytes(void)
     return hak_load_relaxed(&peak_bytes);
 }
 
-/* Any block of the group; NULL: it has none. */
+/* Any block of the group, live or not; NULL: it has none. */
 static void *first_block(const struct list_link *group)
 {
     hak_span_lock();
-    void *block = NULL;
-    if (!hak_list_is_empty(group))
-        block = hak_load_relaxed(&hak_list_element(group->next, struct span, bin_link)->user);
+    char *block = NULL;
+    if (!hak_list_is_empty(group)) {
+        const struct span *span = hak_list_element(group->next, struct span, bin_link);
+        block = (char *)hak_granule_address(span->first) + hak_span_bytes(span) -
+                hak_load_relaxed(&span->user_bytes);
+    }
     hak_span_unlock();
     return block;
 }

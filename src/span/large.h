@@ -28,11 +28,12 @@ struct large_request {
     enum large_room room;
 };
 
-/* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; a span of
- * the cache, whose heap is held, NULL: it has none; and the block in that span (NULL: one of the
+/* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; the last
+ * span of the cache; any span of it, whose heap is held, NULL: it has none; and the block in that span (NULL: one of the
  * span heap's), NULL: no memory. */
 struct span_cache;
 bool hak_large_fits_cache(const struct large_request *request);
+struct span *hak_large_find_last(struct span_cache *cache, const struct large_request *request);
 struct span *hak_large_find(struct span_cache *cache, const struct large_request *request);
 void *hak_large_take_in(struct span *span, const struct large_request *request);
 
@@ -76,7 +77,7 @@ void *hak_large_move(void *block, size_t bytes);
 void *hak_large_take_target(const void *block, size_t bytes);
 enum span_move hak_large_carry(const void *block, void *target, size_t kept_bytes);
 
-/* True when a live large block starts at `block`, whose granule has the SPAN tag. */
+/* True when a live large block starts at `block`. */
 bool hak_large_is_block(const void *block);
 
 /* What blocks and groups (span/large_group.h) do together: these find a block's record, or free it.

@@ -6,7 +6,7 @@
  *             that were moved there from elsewhere, but for a guard before the block; the kernel
  *             cannot join them with their neighbours. A free span has none.
  *             A span with a live block has a tag and an owner entry, and keeps them in a span
- *             cache; what is free has none.
+ *             cache; what is free has no tag.
  * Threads     a used span belongs to its taker, a free one to the holder of the SPAN lock.
  * Tests       tests/unit/span/
  */

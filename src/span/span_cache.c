@@ -14,7 +14,7 @@ static _Atomic(struct span_cache *) caches;
 
 static void list(struct span_cache *cache)
 {
-    cache->is_listed = true;
+    hak_store_relaxed(&cache->is_listed, 1);
     struct span_cache *first = hak_load_relaxed(&caches);
     do
         cache->next = first;
@@ -31,9 +31,9 @@ static void close_gap(struct span_cache *cache, uint32_t first, uint32_t removed
     hak_store_relaxed(&cache->bytes, hak_load_relaxed(&cache->bytes) - bytes);
 }
 
-static bool is_aligned(const struct span *span, uint32_t alignment)
+static bool is_aligned(uint32_t granule, uint32_t alignment)
 {
-    return (((hak_region.base >> HAK_GRANULE_SHIFT) + span->first) & (alignment - 1)) == 0;
+    return (((hak_region.base >> HAK_GRANULE_SHIFT) + granule) & (alignment - 1)) == 0;
 }
 
 static void note_search(struct span_cache *cache, bool is_miss)
@@ -46,14 +46,75 @@ static void note_search(struct span_cache *cache, bool is_miss)
     hak_store_relaxed(&cache->misses, misses);
 }
 
+static bool range_fits(struct granule_range range, uint32_t count, uint32_t alignment)
+{
+    return range.count >= count && range.count <= count + count / EXCESS_SHARE &&
+           is_aligned(range.first, alignment);
+}
+
+static bool fits(const struct span *span, uint32_t count, uint32_t alignment)
+{
+    return range_fits(hak_span_granules(span), count, alignment);
+}
+
+static struct span *serve(struct span *span, uint32_t count)
+{
+    if (span->count == count)
+        span->lean_count = 0; /* the block may fill it to its end */
+    return span;
+}
+
+/* acq_rel: each is the other's partner. Who takes a span finds its record as it was left. */
+static struct span *exchange_last(struct span_cache *cache, struct span *span)
+{
+    return hak_exchange_acq_rel(&cache->last, span);
+}
+
+/* A hint: it may be in use by now. Its record stays one. */
+static HAK_RACY bool last_may_fit(struct span_cache *cache, uint32_t count, uint32_t alignment)
+{
+    const struct span *span = hak_load_relaxed(&cache->last);
+    return span != NULL &&
+           range_fits((struct granule_range){span->first, span->count}, count, alignment);
+}
+
+struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
+                                      struct span **unfit)
+{
+    *unfit = NULL;
+    if (!last_may_fit(cache, count, alignment))
+        return NULL;
+    struct span *span = exchange_last(cache, NULL);
+    if (HAK_UNLIKELY(span == NULL))
+        return NULL;
+    if (HAK_UNLIKELY(!fits(span, count, alignment))) {
+        *unfit = span; /* another one came in between */
+        return NULL;
+    }
+    hak_counter_add_here(&cache->hits, (size_t)1);
+    return serve(span, count);
+}
+
+struct span *hak_span_cache_put_last(struct span_cache *cache, struct span *span)
+{
+    bool is_in_use = HAK_LIKELY(hak_load_relaxed(&cache->is_listed) != 0);
+    return is_in_use ? exchange_last(cache, span) : span;
+}
+
+void hak_span_cache_gather_last(struct span_cache *cache)
+{
+    struct span *span = hak_load_relaxed(&cache->last) == NULL ? NULL : exchange_last(cache, NULL);
+    if (span != NULL)
+        hak_span_cache_put(cache, span);
+}
+
 struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint32_t alignment)
 {
-    uint32_t best_count = count + count / EXCESS_SHARE + 1;
+    uint32_t best_count = UINT32_MAX;
     uint32_t best = HAK_SPAN_CACHE_SLOTS;
     for (uint32_t i = hak_load_relaxed(&cache->count); i-- > 0;) {
         uint32_t span_count = cache->spans[i]->count;
-        if (span_count < count || span_count >= best_count ||
-            !is_aligned(cache->spans[i], alignment))
+        if (span_count >= best_count || !fits(cache->spans[i], count, alignment))
             continue;
         best = i;
         best_count = span_count;
@@ -64,17 +125,15 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
     if (best == HAK_SPAN_CACHE_SLOTS)
         return NULL;
     struct span *span = cache->spans[best];
-    hak_counter_add(&cache->hits, 1);
-    if (span->count == count)
-        span->lean_count = 0; /* the block may fill it to its end */
+    hak_counter_add_here(&cache->hits, (size_t)1);
     close_gap(cache, best, 1, hak_span_bytes(span));
-    return span;
+    return serve(span, count);
 }
 
 void hak_span_cache_put(struct span_cache *cache, struct span *span)
 {
     uint32_t count = hak_load_relaxed(&cache->count);
-    if (HAK_UNLIKELY(!cache->is_listed))
+    if (HAK_UNLIKELY(hak_load_relaxed(&cache->is_listed) == 0))
         list(cache);
     span->freed_ms = hak_os_clock_ms();
     cache->spans[count] = span;
@@ -85,7 +144,7 @@ void hak_span_cache_put(struct span_cache *cache, struct span *span)
 size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count)
 {
-    struct span *dropped[HAK_SPAN_CACHE_SLOTS];
+    struct span *dropped[HAK_SPAN_CACHE_SLOTS + 1];
     uint32_t count = hak_load_relaxed(&cache->count);
     size_t bytes = hak_load_relaxed(&cache->bytes);
     size_t dropped_bytes = 0;
@@ -106,6 +165,16 @@ size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t 
     return dropped_bytes;
 }
 
+/* As long as a span that is taken meanwhile is then, or was before. */
+static HAK_RACY void add_last(struct span_cache_sums *sums, const struct span_cache *cache)
+{
+    const struct span *span = hak_load_relaxed(&cache->last);
+    if (span == NULL)
+        return;
+    sums->bytes += (size_t)span->count << HAK_GRANULE_SHIFT;
+    sums->count++;
+}
+
 struct span_cache_sums hak_span_caches_sum(void)
 {
     struct span_cache_sums sums = {0, 0, 0};
@@ -114,6 +183,7 @@ struct span_cache_sums hak_span_caches_sum(void)
         sums.bytes += hak_load_relaxed(&i->bytes);
         sums.count += hak_load_relaxed(&i->count);
         sums.hits += hak_load_relaxed(&i->hits);
+        add_last(&sums, i);
     }
     return sums;
 }
@@ -122,7 +192,8 @@ bool hak_span_cache_is_sound(const struct span_cache *cache)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < hak_load_relaxed(&cache->count); i++) {
-        if (cache->spans[i]->state != SPAN_USED)
+        const struct span *span = cache->spans[i];
+        if (span->state != SPAN_USED || hak_load_relaxed(&span->user) != NULL)
             return false;
         bytes += hak_span_bytes(cache->spans[i]);
     }

@@ -5,9 +5,9 @@
  *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
  *             keeps its tag: to write it each time would share lines of the tables with other
- *             processors. The oldest comes first. A cache stays on the list for ever: records of
- *             heaps are never freed.
- * Threads     the one inside the heap; any thread reads the sums.
+ *             processors. The oldest comes first; the last one is apart until the next one comes. A
+ *             cache stays on the list for ever: records of heaps are never freed.
+ * Threads     the one inside the heap; any thread exchanges the last one, and reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
 #ifndef HAK_SPAN_SPAN_CACHE_H
@@ -27,14 +27,15 @@
 #define HAK_SPAN_CACHE_PROBE 64u
 
 struct span_cache {
-    _Atomic uint32_t misses; /* lately, beyond what hits made up for */
-    _Atomic uint32_t passed; /* spans; a race loses some */
+    _Atomic(struct span *) last; /* a buffer that comes and goes needs no lock */
+    _Atomic uint32_t misses;     /* lately, beyond what hits made up for */
+    _Atomic uint32_t passed;     /* spans; a race loses some */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     _Atomic size_t hits;
-    struct span *spans[HAK_SPAN_CACHE_SLOTS];
-    struct span_cache *next; /* constant once listed */
-    bool is_listed;
+    struct span *spans[HAK_SPAN_CACHE_SLOTS + 1]; /* and the last one, to be dropped */
+    struct span_cache *next;                      /* constant once listed */
+    _Atomic uint32_t is_listed;
 };
 
 /* Whether the next freed span is to be put in: most requests were served, or it is time to look.
@@ -47,6 +48,15 @@ HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
     return hak_load_relaxed(&cache->passed) % HAK_SPAN_CACHE_PROBE == 0;
 }
 
+/* The last span, if it fits as those below do; NULL: it does not, or there is none. *unfit: one that
+ * came in between, and is to go elsewhere; or NULL. */
+struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
+                                      struct span **unfit);
+
+/* Makes it the last one. Returns the one that is to go elsewhere: the one before, NULL, or, where
+ * the cache was never used, `span` itself. */
+struct span *hak_span_cache_put_last(struct span_cache *cache, struct span *span);
+
 /* The span that fits `count` granules at a multiple of `alignment` granules (a power of two) best,
  * and of equals the one that came last; NULL: none is long enough and at most a quarter too
  * long. */
@@ -54,6 +64,10 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
 
 /* Puts a used span of at most HAK_SPAN_CACHE_GRANULES_MOST granules in; there must be room. */
 void hak_span_cache_put(struct span_cache *cache, struct span *span);
+
+/* Puts the last one among the others, as one that came just now. These may then be one more than
+ * HAK_SPAN_CACHE_SLOTS, until some are dropped. */
+void hak_span_cache_gather_last(struct span_cache *cache);
 
 /* Returns spans to the span heap, the oldest first: all that came at or before `before_ms`, and
  * more until at most `keep_bytes` in `keep_count` spans are left. Returns their bytes. */

@@ -148,7 +148,7 @@ void hak_span_free_spare(struct span *record)
         hak_meta_pool_give(&hak_span_pool, record);
         return;
     }
-    record->user = hak_span_free.spare;
+    hak_store_relaxed(&record->user, hak_span_free.spare);
     hak_span_free.spare = record;
     hak_span_free.spare_count++;
 }
@@ -159,9 +159,9 @@ static struct span *take_record(void)
     struct span *record = hak_span_free.spare;
     if (HAK_UNLIKELY(record == NULL))
         return hak_meta_pool_take(&hak_span_pool, sizeof *record);
-    hak_span_free.spare = record->user;
+    hak_span_free.spare = hak_load_relaxed(&record->user);
     hak_span_free.spare_count--;
-    record->user = NULL;
+    hak_store_relaxed(&record->user, NULL);
     return record;
 }
 

@@ -325,7 +325,6 @@ void hak_span_give_many(struct span **spans, uint32_t count)
     hak_span_free_start();
     for (uint32_t i = 0; i < count; i++) {
         hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
-        spans[i]->user = NULL;
         spans[i]->state = SPAN_WARM;
         hak_span_free_insert(spans[i]);
     }

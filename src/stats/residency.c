@@ -261,7 +261,7 @@ static void divide_used(struct hakmem_residency *to, struct walk *walk, const st
         to->live_bytes += left;
         to->untouched_bytes += live > left ? live - left : 0;
     }
-    /* Cached spans have no tag: they were counted as free. */
+    /* Cached spans have no live block: they were counted as free. */
     uint64_t spans = hak_least(hak_span_caches_sum().bytes, walk->parts[PART_FREE]);
     walk->parts[PART_FREE] -= spans;
     to->cached_bytes += spans;

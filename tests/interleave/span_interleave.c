@@ -70,6 +70,22 @@ static void keep_in_second(void)
     keep_in(&caches[1]);
 }
 
+/* A buffer that comes and goes, without a lock; what is displaced goes back. */
+static void pass_last(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct span *unfit, *span = hak_span_cache_take_last(&caches[0], 2, 1, &unfit);
+        MUST(unfit == NULL);
+        if (span == NULL)
+            span = take(2);
+        *(uint64_t *)hak_granule_address(span->first) = interleave_self();
+        span->lean_count = i == 0 ? 0 : span->count; /* so is its record the taker's alone */
+        struct span *before = hak_span_cache_put_last(&caches[0], span);
+        if (before != NULL)
+            hak_span_give(before);
+    }
+}
+
 static void sum(void)
 {
     struct span_cache_sums sums = hak_span_caches_sum();
@@ -78,8 +94,10 @@ static void sum(void)
 
 static void drop_all(void)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        hak_span_cache_gather_last(&caches[i]);
         hak_span_cache_drop(&caches[i], UINT64_MAX, 0, 0);
+    }
 }
 
 static void all_is_free(void)
@@ -88,6 +106,12 @@ static void all_is_free(void)
     MUST(hak_span_caches_sum().count == 0);
     MUST(hak_span_warm_bytes() + hak_span_clean_bytes() == free_bytes);
     MUST(hak_span_heap_is_sound());
+}
+
+/* Only a cache that was used has a last one. */
+static void list_first(void)
+{
+    keep_in(&caches[0]);
 }
 
 static const struct harness harnesses[] = {
@@ -100,6 +124,7 @@ static const struct harness harnesses[] = {
      1,
      0,
      0},
+    {"the last one", list_first, {pass_last, pass_last}, all_is_free, 2, 1, 0},
     {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
 };
 #define HARNESS_COUNT (sizeof harnesses / sizeof *harnesses)

@@ -108,6 +108,58 @@ TEST(a_block_that_comes_and_goes_needs_no_lock)
     CHECK_EQ(hak_span_caches_sum().count, 0);
 }
 
+/* The others are behind the lock, which this thread holds. */
+TEST(the_last_one_is_taken_and_put_without_the_lock_of_its_heap)
+{
+    char *first = first_of_many(), *second = hak_malloc(300000);
+    hak_free(first);
+    hak_free(second);
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && heap == hak_heap_near());
+    CHECK_EQ(hak_malloc(300000), second);
+    hak_free(second);
+    hak_heap_leave(heap);
+    CHECK_EQ(hak_span_caches_sum().count, 2);
+    CHECK_EQ(hak_malloc(300000), second);
+    CHECK_EQ(hak_malloc(300000), first);
+}
+
+TEST(a_last_one_that_does_not_fit_stays_where_it_is)
+{
+    static struct span_cache cache;
+    struct span *unfit, *span = take(5, 1), *other = take(6, 1);
+    CHECK_EQ(hak_span_cache_put_last(&cache, span), span);
+    hak_span_cache_put(&cache, other);
+    CHECK_EQ(hak_span_cache_put_last(&cache, span), NULL);
+    CHECK_EQ(hak_span_caches_sum().count, 2);
+    CHECK_EQ(hak_span_cache_take_last(&cache, 6, 1, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_take_last(&cache, 3, 1, &unfit), NULL);
+    CHECK_EQ(unfit, NULL);
+    CHECK_EQ(hak_span_cache_take_last(&cache, 4, 1, &unfit), span);
+    CHECK_EQ(hak_span_cache_take_last(&cache, 4, 1, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_put_last(&cache, span), NULL);
+    hak_span_cache_gather_last(&cache);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 2);
+    CHECK(hak_span_cache_is_sound(&cache));
+}
+
+/* However many there are: the last one joins them first. */
+TEST(a_full_cache_with_a_last_one_drops_them_all)
+{
+    static struct span_cache cache;
+    for (uint32_t i = 0; i < HAK_SPAN_CACHE_SLOTS; i++)
+        hak_span_cache_put(&cache, take(3, 1));
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
+        hak_large_drop_cached(&cache, 0, SIZE_MAX, UINT32_MAX);
+        CHECK_EQ(hak_load_relaxed(&cache.count), HAK_SPAN_CACHE_SLOTS);
+        CHECK(hak_span_cache_is_sound(&cache));
+    }
+    CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
+    hak_large_drop_cached(&cache, UINT64_MAX, 0, 0);
+    CHECK_EQ(hak_span_caches_sum().count, 0);
+}
+
 TEST(a_cleared_block_from_the_cache_is_clear)
 {
     unsigned char *block = first_of_many();
@@ -160,8 +212,8 @@ TEST(a_block_that_was_freed_into_the_cache_cannot_be_freed_again)
     hak_free(block);
     CHECK_EQ(hak_span_caches_sum().count, 1);
     CHECK_ABORTS(hak_free(block), "hakmem: double free: pointer");
+    CHECK_ABORTS(hak_realloc(block, 400000), "hakmem: invalid realloc: pointer");
     CHECK_ABORTS(hak_malloc_usable_size(block), "already free");
-    CHECK_ABORTS(hak_realloc(block, 400000), "already free");
 }
 
 /* Its tag stays: to change it there and back, threads on two processors would take the line of
