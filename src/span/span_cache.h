@@ -48,8 +48,8 @@ HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
     return hak_load_relaxed(&cache->passed) % HAK_SPAN_CACHE_PROBE == 0;
 }
 
-/* The last span, if it fits as those below do; NULL: it does not, or there is none. *unfit: one that
- * came in between, and is to go elsewhere; or NULL. */
+/* The last span, if it fits as those below do; NULL: it does not, or there is none. *unfit: one
+ * that came in between, and is to go elsewhere; or NULL. */
 struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
                                       struct span **unfit);
 
