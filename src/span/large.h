@@ -29,8 +29,8 @@ struct large_request {
 };
 
 /* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; the last
- * span of the cache; any span of it, whose heap is held, NULL: it has none; and the block in that span (NULL: one of the
- * span heap's), NULL: no memory. */
+ * span of the cache; any span of it, whose heap is held, NULL: it has none; and the block in that
+ * span (NULL: one of the span heap's), NULL: no memory. */
 struct span_cache;
 bool hak_large_fits_cache(const struct large_request *request);
 struct span *hak_large_find_last(struct span_cache *cache, const struct large_request *request);
