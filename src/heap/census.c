@@ -41,7 +41,7 @@ static void count_withheld(struct census *census, const void *block)
 {
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_region_holds(block) ? hak_tag_read(granule) : HAK_TAG_NONE;
-    const struct span *span = tag == HAK_TAG_SPAN ? hak_owner_read(granule) : NULL;
+    const struct span *span = tag == HAK_TAG_SPAN ? hak_span_named_at(granule) : NULL;
     if (hak_tag_is_class(tag)) {
         census->classes[hak_tag_class(tag)].withheld++;
     } else if (span != NULL) {

@@ -308,8 +308,7 @@ void hak_flush_one(struct slab *slab, void *block)
     hak_remote_publish(slab, index / 64, 1ull << (index % 64));
 }
 
-/* What one heap's cache of spans may hold: a share of the most large blocks ever. */
-static size_t spans_most(void)
+size_t hak_flush_spans_most(void)
 {
     size_t share =
         hak_large_peak_bytes() / 100 * hak_policy_read(span_cache_percent) / (hak_heap_count() + 1);
@@ -319,7 +318,7 @@ static size_t spans_most(void)
 /* Among the others of the cache, of which the last one is apart; false: it has no place there. */
 static bool keep(struct span *span, size_t last_bytes)
 {
-    size_t most = spans_most();
+    size_t most = hak_flush_spans_most();
     if (!hak_large_may_keep(span) || (last_bytes != 0 && hak_span_bytes(span) + last_bytes > most))
         return false;
     struct heap *heap = hak_heap_try_near();
@@ -334,7 +333,7 @@ void hak_flush_large(void *block)
 {
     struct span *span = hak_large_end(block), *before = span;
     size_t bytes = hak_span_bytes(span);
-    struct heap *heap = hak_heap_near();
+    struct heap *heap = hak_heap_own();
     if (heap != NULL && hak_large_may_keep(span))
         before = hak_span_cache_put_last(&heap->spans, span);
     if (before != NULL && !keep(before, before == span ? 0 : bytes))

@@ -79,6 +79,13 @@ struct heap *hak_heap_near(void)
     return heap != NULL || hak_heap_count() == 0 ? heap : hak_heap_at(0);
 }
 
+struct heap *hak_heap_own(void)
+{
+    /* acquire: partner is the release in make_for */
+    struct heap *heap = hak_load_acquire(near_place());
+    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN ? heap : NULL;
+}
+
 /* The new heap is entered before others see it. In a handler of our own fork it is claimed, as all
  * others are. */
 static struct heap *make_locked(void)

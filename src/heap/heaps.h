@@ -67,6 +67,9 @@ HAK_INLINE void hak_heap_leave(struct heap *heap)
  * lock; NULL: there is none at all. */
 struct heap *hak_heap_near(void);
 
+/* The same; NULL: the processor has none, or one that is closed. */
+struct heap *hak_heap_own(void);
+
 /* Enters that heap, created if the processor has none yet; NULL: a thread is inside, or no
  * memory. */
 struct heap *hak_heap_try_near(void);

@@ -374,10 +374,10 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
 /* A span from the span cache of the processor's heap; NULL: none, or the heap is busy. */
 static struct span *find_span(const struct large_request *request)
 {
-    struct heap *heap = hak_heap_near();
+    struct heap *own = hak_heap_own(), *heap = own != NULL ? own : hak_heap_near();
     if (heap == NULL || !hak_large_fits_cache(request))
         return NULL;
-    struct span *span = hak_large_find_last(&heap->spans, request);
+    struct span *span = own == NULL ? NULL : hak_large_find_last(&own->spans, request);
     if (span != NULL || hak_load_relaxed(&heap->spans.count) == 0 || !hak_heap_try_enter(heap))
         return span;
     span = hak_large_find(&heap->spans, request);

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "hardened/waiting.h"
 #include "heap/cache_list.h"
+#include "heap/flush.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/private_heap.h"
@@ -105,13 +106,22 @@ static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
+/* Of the cache of the heap, which is held: what is old, and what was the last one at each of many
+ * visits and is too much by now. */
+static void drop_old_spans(struct heap *heap, uint64_t before_ms)
+{
+    size_t one = (size_t)HAK_SPAN_CACHE_GRANULES_MOST << HAK_GRANULE_SHIFT;
+    size_t most = hak_most(hak_flush_spans_most(), one);
+    hak_large_drop_cached(&heap->spans, before_ms, most, UINT32_MAX);
+}
+
 /* Purges old free memory of the thread's nearest heap. */
 static void maintain_heap(uint64_t now, uint64_t decay)
 {
     struct heap *heap = hak_heap_near();
     if (heap == NULL || decay > now || !hak_heap_try_enter(heap))
         return;
-    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    drop_old_spans(heap, now - decay);
     if (now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
         sweep_and_leave(heap, now, decay);
     else
@@ -147,7 +157,7 @@ static void look_after_one(uint64_t now, uint64_t decay)
         !hak_heap_try_enter(heap))
         return;
     hak_heap_collect(heap);
-    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    drop_old_spans(heap, now - decay);
     sweep_and_leave(heap, now, decay);
 }
 
@@ -182,7 +192,7 @@ static size_t sweep_for_threads(struct heap *heap, uint64_t now, uint64_t decay,
         if (!hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS))
             return bytes;
         hak_heap_collect(heap);
-        hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+        drop_old_spans(heap, now - decay);
         bytes += sweep_and_leave(heap, now, decay);
     }
     *is_done = *is_done && hak_heap_is_swept(heap);

@@ -252,7 +252,7 @@ void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_byt
 {
     size_t bytes = hak_span_bytes(span);
     if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
-        hak_load_relaxed(&cache->count) == HAK_SPAN_CACHE_SLOTS)
+        hak_load_relaxed(&cache->count) >= HAK_SPAN_CACHE_SLOTS)
         drop(cache, 0, most_bytes / 2, HAK_SPAN_CACHE_SLOTS / 2);
     hak_span_cache_put(cache, span);
 }

@@ -14,11 +14,11 @@ static _Atomic(struct span_cache *) caches;
 
 static void list(struct span_cache *cache)
 {
-    hak_store_relaxed(&cache->is_listed, 1);
     struct span_cache *first = hak_load_relaxed(&caches);
     do
         cache->next = first;
     while (!hak_cas_release(&caches, &first, cache)); /* partner: the acquire in the sum */
+    hak_store_relaxed(&cache->is_listed, 1); /* or a copy of the process leaves it out */
 }
 
 /* Closes the gap that `removed` spans from slot `first` on left. */
@@ -71,20 +71,24 @@ static struct span *exchange_last(struct span_cache *cache, struct span *span)
 }
 
 /* A hint: it may be in use by now. Its record stays one. */
-static HAK_RACY bool last_may_fit(struct span_cache *cache, uint32_t count, uint32_t alignment)
+static HAK_RACY bool may_fit(const struct span *span, uint32_t count, uint32_t alignment)
 {
-    const struct span *span = hak_load_relaxed(&cache->last);
-    return span != NULL &&
-           range_fits((struct granule_range){span->first, span->count}, count, alignment);
+    return range_fits((struct granule_range){span->first, span->count}, count, alignment);
 }
 
 struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
                                       struct span **unfit)
 {
+    struct span *span = hak_load_relaxed(&cache->last);
     *unfit = NULL;
-    if (!last_may_fit(cache, count, alignment))
+    if (span == NULL)
         return NULL;
-    struct span *span = exchange_last(cache, NULL);
+    if (!may_fit(span, count, alignment)) {
+        if (hak_load_relaxed(&cache->count) == 0) /* else they are searched next */
+            note_search(cache, true);
+        return NULL;
+    }
+    span = exchange_last(cache, NULL);
     if (HAK_UNLIKELY(span == NULL))
         return NULL;
     if (HAK_UNLIKELY(!fits(span, count, alignment))) {
@@ -92,6 +96,8 @@ struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, 
         return NULL;
     }
     hak_counter_add_here(&cache->hits, (size_t)1);
+    if (hak_load_relaxed(&cache->misses) != 0)
+        note_search(cache, false);
     return serve(span, count);
 }
 
@@ -165,13 +171,13 @@ size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t 
     return dropped_bytes;
 }
 
-/* As long as a span that is taken meanwhile is then, or was before. */
+/* A hint: it may be in use by now, and longer. */
 static HAK_RACY void add_last(struct span_cache_sums *sums, const struct span_cache *cache)
 {
     const struct span *span = hak_load_relaxed(&cache->last);
     if (span == NULL)
         return;
-    sums->bytes += (size_t)span->count << HAK_GRANULE_SHIFT;
+    sums->bytes += hak_least(span->count, HAK_SPAN_CACHE_GRANULES_MOST) << HAK_GRANULE_SHIFT;
     sums->count++;
 }
 

@@ -5,8 +5,9 @@
  *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
  *             keeps its tag: to write it each time would share lines of the tables with other
- *             processors. The oldest comes first; the last one is apart until the next one comes. A
- *             cache stays on the list for ever: records of heaps are never freed.
+ *             processors. The oldest comes first; the last one is apart until the next one comes, and
+ *             joins the others if both have room. A cache stays on the list for ever: records of
+ *             heaps are never freed.
  * Threads     the one inside the heap; any thread exchanges the last one, and reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
@@ -28,7 +29,7 @@
 
 struct span_cache {
     _Atomic(struct span *) last; /* a buffer that comes and goes needs no lock */
-    _Atomic uint32_t misses;     /* lately, beyond what hits made up for */
+    _Atomic uint32_t misses;     /* lately, beyond what hits made up for; a race loses some */
     _Atomic uint32_t passed;     /* spans; a race loses some */
     _Atomic uint32_t count;
     _Atomic size_t bytes;

@@ -10,6 +10,7 @@
 
 static size_t free_bytes;
 static struct span_cache caches[2];
+enum { UNFIT = 1 };
 
 /* Free memory that has been used, in two pieces. */
 static void make(void)
@@ -70,20 +71,35 @@ static void keep_in_second(void)
     keep_in(&caches[1]);
 }
 
-/* A buffer that comes and goes, without a lock; what is displaced goes back. */
-static void pass_last(void)
+/* A buffer that comes and goes, without a lock; what is displaced, or does not fit, goes back. */
+static void pass_last(uint32_t count)
 {
     for (int i = 0; i < 2; i++) {
-        struct span *unfit, *span = hak_span_cache_take_last(&caches[0], 2, 1, &unfit);
-        MUST(unfit == NULL);
+        struct span *unfit, *span = hak_span_cache_take_last(&caches[0], count, 1, &unfit);
+        if (unfit != NULL) {
+            MUST(span == NULL && unfit->count != count);
+            interleave_note(UNFIT);
+            hak_span_give(unfit);
+        }
         if (span == NULL)
-            span = take(2);
+            span = take(count);
+        MUST(span->count == count);
         *(uint64_t *)hak_granule_address(span->first) = interleave_self();
         span->lean_count = i == 0 ? 0 : span->count; /* so is its record the taker's alone */
         struct span *before = hak_span_cache_put_last(&caches[0], span);
         if (before != NULL)
             hak_span_give(before);
     }
+}
+
+static void pass_two(void)
+{
+    pass_last(2);
+}
+
+static void pass_three(void)
+{
+    pass_last(3);
 }
 
 static void sum(void)
@@ -124,8 +140,9 @@ static const struct harness harnesses[] = {
      1,
      0,
      0},
-    {"the last one", list_first, {pass_last, pass_last}, all_is_free, 2, 1, 0},
+    {"the last one", list_first, {pass_two, pass_two}, all_is_free, 2, 1, 0},
     {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
+    {"the last one of two sizes", list_first, {pass_two, pass_three}, all_is_free, 2, 0, 0},
 };
 #define HARNESS_COUNT (sizeof harnesses / sizeof *harnesses)
 
@@ -133,6 +150,7 @@ TEST(no_granule_has_two_owners_and_none_is_lost)
 {
     make();
     CHECK(interleave_hold(harnesses, HARNESS_COUNT));
+    CHECK(interleave_saw(UNFIT));
 }
 
 TEST(every_order_of_spans_is_needed)
