@@ -5,9 +5,9 @@
  *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
  *             keeps its tag: to write it each time would share lines of the tables with other
- *             processors. The oldest comes first; the last one is apart until the next one comes, and
- *             joins the others if both have room. A cache stays on the list for ever: records of
- *             heaps are never freed.
+ *             processors. The oldest comes first; the last one is apart until the next one comes,
+ *             and joins the others if both have room. A cache stays on the list for ever: records
+ *             of heaps are never freed.
  * Threads     the one inside the heap; any thread exchanges the last one, and reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
