@@ -46,8 +46,8 @@ void hak_flush_one(struct slab *slab, void *block);
 /* Frees a large block. */
 void hak_flush_large(void *block);
 
-/* What one heap's cache of spans may hold: a share of the most large blocks ever. It may hold one
- * span that is longer, and the last one. */
+/* What one heap's cache of spans may hold: a share of the most large blocks ever. It may hold 1 MiB
+ * where that is more, and the last one. */
 size_t hak_flush_spans_most(void);
 
 #endif

@@ -29,7 +29,7 @@
 
 struct span_cache {
     _Atomic(struct span *) last; /* a buffer that comes and goes needs no lock */
-    _Atomic uint32_t misses;     /* lately, beyond what hits made up for; a race loses some */
+    _Atomic uint32_t misses;     /* lately, beyond what hits made up for; a race may undo some */
     _Atomic uint32_t passed;     /* spans; a race loses some */
     _Atomic uint32_t count;
     _Atomic size_t bytes;

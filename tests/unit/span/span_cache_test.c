@@ -15,10 +15,10 @@
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
+#include "stay.h"
 #include "threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 static struct span *take(uint32_t count, uint32_t alignment)
@@ -260,7 +260,7 @@ TEST(a_cache_that_misses_is_passed_by_until_sizes_repeat)
         CHECK(hak_span_cache_is_useful(&cache));
 }
 
-/* 64 frees pass it by, the next one makes its span the last one. */
+/* 63 frees pass it by, the next one makes its span the last one. */
 TEST(a_cache_that_is_passed_by_is_used_again_when_the_last_one_serves)
 {
     static struct span_cache cache;
@@ -283,7 +283,6 @@ TEST(a_last_one_that_never_fits_counts_as_a_miss)
     static struct span_cache cache;
     struct span *unfit;
     hak_span_cache_put(&cache, take(3, 1));
-    hak_span_cache_gather_last(&cache);
     CHECK(hak_span_cache_take(&cache, 3, 1) != NULL);
     CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
     for (uint32_t i = 0; i < HAK_SPAN_CACHE_USELESS; i++)
@@ -291,40 +290,27 @@ TEST(a_last_one_that_never_fits_counts_as_a_miss)
     CHECK(hak_load_relaxed(&cache.misses) >= HAK_SPAN_CACHE_USELESS);
 }
 
-static void run_on(const cpu_set_t *all, size_t number)
-{
-    size_t at = 0;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (size_t i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, all) && at++ == number)
-            CPU_SET(i, &one);
-    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-}
-
 static _Atomic int is_over;
 
-static void *use_large_blocks_on_the_other(void *all)
+static void *use_large_blocks_on_processor_1(void *unused)
 {
-    run_on(all, 1);
+    if (!stay_on(1))
+        SKIP("there is no processor 1");
     for (int i = 0; i < 1000000 && hak_heap_count() < 2; i++)
         hak_free(hak_malloc(300000));
     is_over = 1;
-    return NULL;
+    return unused;
 }
 
 /* Or two processors would take the last one from each other. */
 TEST(a_processor_whose_threads_use_large_blocks_only_gets_a_heap)
 {
-    cpu_set_t all;
     pthread_t other;
-    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
-    if (CPU_COUNT(&all) < 2)
-        SKIP("one processor");
-    run_on(&all, 0);
+    if (!stay_on(0))
+        SKIP("there is no processor 0");
     hak_free(first_of_many());
     CHECK_EQ(hak_heap_count(), 1);
-    CHECK_EQ(pthread_create(&other, NULL, use_large_blocks_on_the_other, &all), 0);
+    CHECK_EQ(pthread_create(&other, NULL, use_large_blocks_on_processor_1, NULL), 0);
     while (is_over == 0)
         hak_free(hak_malloc(300000));
     CHECK_EQ(pthread_join(other, NULL), 0);
@@ -337,13 +323,14 @@ TEST(visits_keep_no_more_last_ones_than_the_cache_may_have)
     enum { COUNT = 16 };
     static void *blocks[COUNT];
     size_t longest = HAK_SPAN_CACHE_GRANULES_MOST * HAK_GRANULE_BYTES;
-    hak_store_relaxed(&hak_policy.decay_ms, 20000);
+    hak_store_relaxed(&hak_policy.decay_ms, hak_os_clock_ms()); /* nothing is old */
     hak_free(first_of_many());
     for (int i = 0; i < COUNT; i++)
         blocks[i] = hak_malloc(1000000);
     for (int i = 0; i < COUNT; i++) {
         bool is_done;
         hak_free(blocks[i]);
+        hak_store_relaxed(&hak_heap_near()->sweep_visit_ms, 0); /* none was a moment ago */
         hak_reclaim_visit(&is_done);
         CHECK(hak_span_caches_sum().bytes > 0);
         CHECK(hak_span_caches_sum().bytes <= hak_most(hak_flush_spans_most(), longest));
