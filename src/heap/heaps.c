@@ -79,11 +79,16 @@ struct heap *hak_heap_near(void)
     return heap != NULL || hak_heap_count() == 0 ? heap : hak_heap_at(0);
 }
 
+static bool is_open(const struct heap *heap)
+{
+    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN;
+}
+
 struct heap *hak_heap_own(void)
 {
     /* acquire: partner is the release in make_for */
     struct heap *heap = hak_load_acquire(near_place());
-    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN ? heap : NULL;
+    return is_open(heap) ? heap : NULL;
 }
 
 /* The new heap is entered before others see it. In a handler of our own fork it is claimed, as all
@@ -108,11 +113,6 @@ static struct heap *make_locked(void)
     hak_stat_global_add(heaps_created, 1);
     hak_event_log(make_heap, heap->owner.heap_id);
     return heap;
-}
-
-static bool is_open(const struct heap *heap)
-{
-    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN;
 }
 
 /* One to wait for; NULL: there is none. */
