@@ -138,7 +138,8 @@ target_link_options(hakmem_shared PRIVATE
 
 # The linker puts the functions of cmake/usual_functions.txt together, and constants where they are
 # resident anyway, if it knows INSERT. At exit no page of others is needed: _fini, which stands
-# behind all code, does nothing.
+# behind all code, does nothing. Segments are aligned to 64 KiB: the kernel maps a file in aligned
+# pieces of that size, and glibc 2.35 and later honour the alignment.
 set(HAKMEM_LAYOUT ${PROJECT_BINARY_DIR}/layout.ld)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/usual_functions.txt)
 file(STRINGS cmake/usual_functions.txt functions REGEX "^[^#]")
@@ -158,7 +159,7 @@ check_c_source_compiles("int main(void) { return 0; }" HAKMEM_CAN_INSERT FAIL_RE
 unset(CMAKE_REQUIRED_LIBRARIES)
 if(HAKMEM_CAN_INSERT)
   target_link_libraries(hakmem_shared PRIVATE hakmem_layout)
-  target_link_options(hakmem_shared PRIVATE -Wl,-fini=hak_no_fini)
+  target_link_options(hakmem_shared PRIVATE -Wl,-fini=hak_no_fini -Wl,-z,max-page-size=65536)
   set_property(TARGET hakmem_shared APPEND PROPERTY LINK_DEPENDS ${HAKMEM_LAYOUT})
 endif()
 target_link_libraries(hakmem_shared PRIVATE -pthread $<TARGET_OBJECTS:hakmem_catch>)

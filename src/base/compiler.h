@@ -33,6 +33,13 @@
 /* Zero at first, and read or written by every process, in a file with large tables of zeros: stands
  * with the data that is not zero, where others are. */
 #define HAK_AT_HAND __attribute__((section(".data")))
+/* A text that every process reads: stands with the constants, not with other texts, which hardly
+ * any process reads (docs/adr/0046-short-programs.md). */
+#define HAK_TEXT_AT_HAND(words)                                                                    \
+    (__extension__({                                                                               \
+        static const char hak_words[] = words;                                                     \
+        hak_words;                                                                                 \
+    }))
 #define HAK_CACHE_LINE_BYTES 64
 #define HAK_CACHE_ALIGNED alignas(HAK_CACHE_LINE_BYTES)
 

@@ -13,13 +13,16 @@
 /* The program's own settings, in the packed form; include/hakmem/hakmem.h tells programs of it. */
 extern const char *hakmem_conf __attribute__((weak, visibility("default")));
 
+/* Of the row that holds where nothing is set: every process reads it (HAK_TEXT_AT_HAND). */
+static const char no_settings[] = "";
+#define SETTINGS_AT_HAND(settings) (sizeof(settings) > 1 ? (settings) : no_settings)
 static const char *const mode_rows[] = {
-#define X(word, settings) (settings),
+#define X(word, settings) SETTINGS_AT_HAND(settings),
     HAK_CONF_MODE_TABLE(X)
 #undef X
 };
 static const char *const price_rows[] = {
-#define X(word, settings) (settings),
+#define X(word, settings) SETTINGS_AT_HAND(settings),
     HAK_CONF_PRICE_TABLE(X)
 #undef X
 };
@@ -166,11 +169,11 @@ static void set_from_variable(const char *variable)
 
 static void set_from_environment(char **environment)
 {
-    const char *packed = find_variable(environment, "HAKMEM_CONF");
+    const char *packed = find_variable(environment, HAK_TEXT_AT_HAND("HAKMEM_CONF"));
     if (packed != NULL)
         hak_conf_read_packed(packed, CONF_PACKED);
     for (char **i = environment; *i != NULL; i++)
-        if (strncmp(*i, "HAKMEM_", 7) == 0)
+        if (strncmp(*i, HAK_TEXT_AT_HAND("HAKMEM_"), 7) == 0)
             set_from_variable(*i + 7);
 }
 
@@ -195,13 +198,13 @@ void hak_conf_start(void)
     char **environment = hak_os_is_privileged() ? NULL : hak_os_environment();
     if (environment == NULL)
         environment = nothing;
-    hak_conf_be_strict(is_on(find_variable(environment, "HAKMEM_ABORT_CONF")));
-    hak_conf_read_file(HAK_CONF_PATH);
+    hak_conf_be_strict(is_on(find_variable(environment, HAK_TEXT_AT_HAND("HAKMEM_ABORT_CONF"))));
+    hak_conf_read_file(HAK_TEXT_AT_HAND(HAK_CONF_PATH));
     if (&hakmem_conf != NULL && hakmem_conf != NULL)
         hak_conf_read_packed(hakmem_conf, CONF_PROGRAM);
     set_from_environment(environment);
     hak_conf_imply();
-    if (is_on(find_variable(environment, "HAKMEM_SHOW_CONF")))
+    if (is_on(find_variable(environment, HAK_TEXT_AT_HAND("HAKMEM_SHOW_CONF"))))
         hak_conf_show();
     else
         tell_idle();

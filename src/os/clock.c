@@ -96,7 +96,7 @@ static read_clock *find_in(const ElfW(Ehdr) * file)
     for (uint32_t i = 0; i < count; i++) {
         const ElfW(Sym) *symbol = &dynamic.symbols[i];
         if (symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-            strcmp(dynamic.names + symbol->st_name, NAME) == 0)
+            strcmp(dynamic.names + symbol->st_name, HAK_TEXT_AT_HAND(NAME)) == 0)
             return (read_clock *)(bias + symbol->st_value);
     }
     return ask_kernel;
