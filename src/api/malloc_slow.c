@@ -208,9 +208,32 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
  * empty. */
 HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
 {
-    if (bytes - HAK_CLASS_HOT_BYTES_MAX - 1 >= HAK_CLASS_BYTES_MAX - HAK_CLASS_HOT_BYTES_MAX)
+    if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
         return NULL;
     return pop(hak_class_of(bytes), bytes, caller);
+}
+
+/* At present no large block is sampled or timed. */
+HAK_INLINE bool are_plain(void)
+{
+    return !hak_draw_is_on() && !hak_slow_is_clocked();
+}
+
+/* The memory of the large block that was freed here last: no more is held than before, and no lock
+ * is needed, but for another one that came in between. NULL: there is none that fits. */
+HAK_INLINE void *take_again(size_t bytes)
+{
+    struct cache *cache;
+    struct heap *heap;
+    if (bytes > HAK_SPAN_CACHE_BYTES_MOST || !are_plain() || !hak_limit_admits(bytes) ||
+        (cache = hak_cache_at_rest()) == NULL || (heap = hak_heap_own()) == NULL)
+        return NULL;
+    hak_cache_begin(cache);
+    void *block = hak_large_take_last(&heap->spans, bytes);
+    hak_cache_end(cache);
+    if (block != NULL)
+        hak_stat_add_here(cache, spans_taken, 1);
+    return block;
 }
 
 void *hak_malloc_slow(size_t bytes)
@@ -223,7 +246,7 @@ void *hak_malloc_slow(size_t bytes)
         return hak_hardened_take(&request);
     if (HAK_UNLIKELY(bytes == 0) && (block = hak_zero_size_take()) != NULL)
         return block;
-    block = pop_larger(bytes, HAK_OS_CALLER());
+    block = bytes > HAK_CLASS_BYTES_MAX ? take_again(bytes) : pop_larger(bytes, HAK_OS_CALLER());
     return block != NULL ? block : take(&request);
 }
 
@@ -306,8 +329,34 @@ static void give_large(void *block)
         hak_large_give_up(hak_large_end(block));
 }
 
+/* A large block's memory for take_again; false: it is to go another way. */
+HAK_INLINE bool give_again(void *block)
+{
+    struct cache *cache = hak_cache_at_rest();
+    struct heap *heap = hak_heap_own();
+    struct span *displaced;
+    if (cache == NULL || heap == NULL || !are_plain())
+        return false;
+    hak_cache_begin(cache);
+    size_t bytes = hak_large_give_last(&heap->spans, block, &displaced);
+    hak_cache_end(cache);
+    if (bytes == 0)
+        return false;
+    hak_stat_add_for(cache, spans_given, 1);
+    if (HAK_UNLIKELY(displaced != NULL)) {
+        struct slow_path path = hak_slow_path_begin();
+        hak_flush_span(displaced, bytes);
+        hak_slow_path_end_quick(&path);
+    }
+    hak_tick_count(cache);
+    hak_background_consider();
+    return true;
+}
+
 static void give(void *block, uint32_t tag)
 {
+    if (tag == HAK_TAG_SPAN && give_again(block))
+        return;
     struct slow_path path = hak_slow_path_begin();
     struct cache *cache = path.cache;
     if (hak_tag_is_slab(tag)) {

@@ -329,6 +329,12 @@ static bool keep(struct span *span, size_t last_bytes)
     return true;
 }
 
+void hak_flush_span(struct span *span, size_t last_bytes)
+{
+    if (!keep(span, last_bytes))
+        hak_large_give_up(span);
+}
+
 void hak_flush_large(void *block)
 {
     struct span *span = hak_large_end(block), *before = span;
@@ -336,6 +342,6 @@ void hak_flush_large(void *block)
     struct heap *heap = hak_heap_own();
     if (heap != NULL && hak_large_may_keep(span))
         before = hak_span_cache_put_last(&heap->spans, span);
-    if (before != NULL && !keep(before, before == span ? 0 : bytes))
-        hak_large_give_up(before);
+    if (before != NULL)
+        hak_flush_span(before, before == span ? 0 : bytes);
 }

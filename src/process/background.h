@@ -34,8 +34,8 @@ struct os_thread;
 /* Starts it when it is due, or wakes it; from the tick. */
 void hak_background_wake(void);
 
-/* The same without a fence, after a large block was taken or resized, or freed and counted by
- * hak_stat_add_for. */
+/* The same without a fence, after a large block was taken from the span heap or among others of a
+ * span cache, resized, or freed and counted by hak_stat_add_for. */
 void hak_background_consider(void);
 
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */

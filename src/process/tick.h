@@ -29,6 +29,16 @@ void hak_tick_look(struct cache *cache);
 /* Maintains the process only; for threads that work in user heaps. */
 void hak_tick_now(void);
 
+/* After a slow operation. */
+HAK_INLINE void hak_tick_count(struct cache *cache)
+{
+    uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
+    hak_store_relaxed(&cache->slow_count, count);
+    if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0 ||
+                     count == HAK_SLOW_OPERATIONS_UNTIL_CHECK))
+        hak_tick_look(cache);
+}
+
 /* Ends a slow path that was no slow operation: the cache served it. */
 HAK_INLINE void hak_slow_path_end_quick(const struct slow_path *path)
 {
@@ -46,11 +56,7 @@ HAK_INLINE void hak_slow_path_end(const struct slow_path *path)
         hak_cache_end(cache);
         if (HAK_UNLIKELY(path->begun_ns != 0))
             hak_slow_end(path->begun_ns);
-        uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
-        hak_store_relaxed(&cache->slow_count, count);
-        if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0 ||
-                         count == HAK_SLOW_OPERATIONS_UNTIL_CHECK))
-            hak_tick_look(cache);
+        hak_tick_count(cache);
     }
     if (HAK_UNLIKELY(path->is_shielded))
         hak_slow_path_end_special(path);

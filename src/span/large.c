@@ -10,6 +10,7 @@
 #include "region/tag_map.h"
 #include "span/big_cache.h"
 #include "span/huge_blocks.h"
+#include "span/large_block.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
@@ -18,12 +19,6 @@
 
 #include <string.h>
 
-/* Blocks with this alignment or less may start at any cache line. */
-#define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
-#define COLOURS 16u
-/* Sixteenths of a line that the start moves on with each granule. Of all below 256 it gives four
- * neighbours, and sixteen, the most different starts, powers of two and a granule weighing most. */
-#define COLOUR_MULTIPLIER 81u
 /* A block that would leave no room for that gets a granule more where it is clean, so that one page
  * of it takes memory; where every granule counts, from here on only (docs/adr/0010). */
 #define COLOUR_ROOM_FROM_BYTES HAK_MIB
@@ -39,51 +34,24 @@ static _Atomic uint64_t held;
 #define HELD_ONE ((uint64_t)1 << 32)
 static _Atomic size_t peak_bytes; /* the most that was ever held */
 
-static uint32_t granules_for(size_t bytes)
-{
-    return (uint32_t)((bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT);
-}
-
 /* Bytes that the block and all its possible starts take. */
 static size_t coloured_bytes(size_t bytes, size_t alignment, enum large_room room)
 {
-    if (alignment > COLOUR_ALIGNMENT_MOST ||
+    if (alignment > HAK_COLOUR_ALIGNMENT_MOST ||
         (room == LARGE_PACKED && bytes < COLOUR_ROOM_FROM_BYTES))
         return bytes;
-    return bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
+    return bytes + (HAK_COLOURS - 1) * HAK_CACHE_LINE_BYTES;
 }
 
-/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets,
- * and a load from one seems not to depend on a store to another. The same place has always the same
- * start: its lines may be cached still. */
-static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
-{
-    uint32_t lines = (uint32_t)hak_least(room_bytes / HAK_CACHE_LINE_BYTES + 1, COLOURS);
-    if (alignment > COLOUR_ALIGNMENT_MOST || lines == 1)
-        return 0;
-    return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
-}
-
-/* The span holds a block from now on, which is returned. One from a cache has its tag. */
+/* The span, which has no tag unless it comes from a cache, holds a block from now on. */
 static void *publish(struct span *span, size_t before)
 {
-    void *block = (char *)hak_granule_address(span->first) + before;
-    hak_store_relaxed(&span->user_bytes, hak_span_bytes(span) - before);
-    hak_store_relaxed(&span->user, block);
+    void *block = hak_large_begin_block(span, before);
     if (hak_tag_read(span->first) != HAK_TAG_SPAN) {
         hak_owner_write(span->first, 1, span);
         hak_tag_write(span->first, 1, HAK_TAG_SPAN);
     }
     return block;
-}
-
-/* Its block is live no more. The span keeps its tag until it goes elsewhere than into a cache. */
-static void withdraw(struct span *span, void *block)
-{
-    void *expected = block;
-    /* acquire: orders this free after a competing one; the loser is a double free */
-    if (HAK_UNLIKELY(!hak_cas_acquire(&span->user, &expected, NULL)))
-        hak_misuse("double free", block, hak_load_relaxed(&span->user_bytes), "already free");
 }
 
 static size_t bytes_of(uint64_t sum)
@@ -133,18 +101,18 @@ static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t al
 
 size_t hak_large_good_bytes(size_t bytes)
 {
-    size_t room_bytes = (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
+    size_t room_bytes = (HAK_COLOURS - 1) * HAK_CACHE_LINE_BYTES;
     return hak_align_up(bytes + room_bytes, HAK_GRANULE_BYTES) - room_bytes;
 }
 
 static uint32_t least_granules(const struct large_request *request)
 {
-    return granules_for(hak_most(request->bytes, 1));
+    return hak_large_granules(hak_most(request->bytes, 1));
 }
 
 static uint32_t wished_granules(const struct large_request *request)
 {
-    return granules_for(coloured_bytes(request->bytes, request->alignment, request->room));
+    return hak_large_granules(coloured_bytes(request->bytes, request->alignment, request->room));
 }
 
 static uint32_t alignment_granules(const struct large_request *request)
@@ -174,6 +142,8 @@ struct span *hak_large_find_last(struct span_cache *cache, const struct large_re
                                                  alignment_granules(request), &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
+    if (span == NULL)
+        hak_span_cache_note_unfit(cache);
     return span;
 }
 
@@ -188,7 +158,8 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
                          alignment_granules(request), &is_zero);
     if (span == NULL)
         return NULL;
-    size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
+    size_t before =
+        hak_large_colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
     if (request->content == LARGE_ZERO && !is_zero)
         hak_zero_make(span, before, bytes);
     else if (request->content == LARGE_ANY && is_zero)
@@ -269,11 +240,11 @@ struct span *hak_large_end(void *block)
     struct span *span = span_of(block, "invalid free");
     hak_huge_block_end(span);
     if (HAK_LIKELY(span->group == NULL)) {
-        withdraw(span, block);
+        hak_large_withdraw(span, block);
         return span;
     }
     hak_span_lock(); /* no fork finds it dead and still among its heap's blocks */
-    withdraw(span, block);
+    hak_large_withdraw(span, block);
     hak_large_leave(span);
     hak_span_unlock();
     return span;
@@ -348,7 +319,7 @@ bool hak_large_resize(void *block, size_t bytes)
     size_t before = hak_span_bytes(span) - hak_load_relaxed(&span->user_bytes);
     if (bytes > hak_region.window_bytes || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return false;
-    uint32_t count = granules_for(before + bytes);
+    uint32_t count = hak_large_granules(before + bytes);
     if (count > old_count && !hak_span_extend(span, count))
         return false;
     if (count < old_count)
@@ -383,11 +354,11 @@ void *hak_large_move(void *block, size_t bytes)
         bytes > hak_region.window_bytes / 2 - before ||
         HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)) || !hak_os_may_move())
         return NULL;
-    struct span *to = take_target(from, granules_for(before + bytes));
+    struct span *to = take_target(from, hak_large_granules(before + bytes));
     if (to == NULL)
         return NULL;
     hak_huge_block_end(from);
-    withdraw(from, block);
+    hak_large_withdraw(from, block);
     hak_span_unname(from);
     enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {
@@ -412,7 +383,7 @@ void *hak_large_take_target(const void *block, size_t bytes)
     const struct span *from = span_of(block, "invalid realloc");
     if (bytes > hak_region.window_bytes / 2 || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return NULL;
-    struct span *to = take_target(from, granules_for(bytes));
+    struct span *to = take_target(from, hak_large_granules(bytes));
     if (to == NULL)
         return NULL;
     count_held(1, to->count);
@@ -425,7 +396,7 @@ enum span_move hak_large_carry(const void *block, void *target, size_t kept_byte
     struct span *to = span_of(target, "invalid realloc");
     enum span_move result = hak_span_move(span_of(block, "invalid realloc"), to, kept_bytes);
     if (result == SPAN_DAMAGED) {
-        withdraw(to, target);
+        hak_large_withdraw(to, target);
         hak_span_unname(to);
         count_given(1, to->count);
         hak_span_lose(to);

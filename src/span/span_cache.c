@@ -83,11 +83,8 @@ struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, 
     *unfit = NULL;
     if (span == NULL)
         return NULL;
-    if (!may_fit(span, count, alignment)) {
-        if (hak_load_relaxed(&cache->count) == 0) /* else they are searched next */
-            note_search(cache, true);
+    if (!may_fit(span, count, alignment))
         return NULL;
-    }
     span = exchange_last(cache, NULL);
     if (HAK_UNLIKELY(span == NULL))
         return NULL;
@@ -99,6 +96,12 @@ struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, 
     if (hak_load_relaxed(&cache->misses) != 0)
         note_search(cache, false);
     return serve(span, count);
+}
+
+void hak_span_cache_note_unfit(struct span_cache *cache)
+{
+    if (hak_load_relaxed(&cache->last) != NULL && hak_load_relaxed(&cache->count) == 0)
+        note_search(cache, true);
 }
 
 struct span *hak_span_cache_put_last(struct span_cache *cache, struct span *span)

@@ -20,6 +20,7 @@
 /* Longer spans are worth more to others than the SPAN lock costs: 1 MiB, and the granule that lets
  * such a block start at any cache line (span/large.h). */
 #define HAK_SPAN_CACHE_GRANULES_MOST 17u
+#define HAK_SPAN_CACHE_BYTES_MOST ((size_t)HAK_SPAN_CACHE_GRANULES_MOST << HAK_GRANULE_SHIFT)
 
 /* Two hits make up for a miss, which costs less. From so many misses on a cache is passed by, but
  * for each so-many-th span, which tells whether sizes repeat again. */
@@ -53,6 +54,9 @@ HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
  * that came in between, and is to go elsewhere; or NULL. */
 struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
                                       struct span **unfit);
+
+/* The last one, if any, did not fit a request: a miss, unless the others are searched next. */
+void hak_span_cache_note_unfit(struct span_cache *cache);
 
 /* Makes it the last one. Returns the one that is to go elsewhere: the one before, NULL, or, where
  * the cache was never used, `span` itself. */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "span/large.h"
+
+#include "span/huge_blocks.h"
+#include "span/large_block.h"
+#include "span/span_cache.h"
+
+void *hak_large_take_last(struct span_cache *cache, size_t bytes)
+{
+    struct span *unfit,
+        *span = hak_span_cache_take_last(cache, hak_large_granules(bytes), 1, &unfit);
+    if (HAK_UNLIKELY(unfit != NULL))
+        hak_large_release(unfit);
+    if (span == NULL)
+        return NULL;
+    span->began_as_zeros = false;
+    return hak_large_begin_block(
+        span,
+        hak_large_colour_bytes(span->first, hak_span_bytes(span) - bytes, HAK_ORDINARY_ALIGNMENT));
+}
+
+size_t hak_large_give_last(struct span_cache *cache, void *block, struct span **displaced)
+{
+    struct span *span = hak_span_named_at(hak_granule_of(block));
+    if (span == NULL || span->group != NULL || hak_load_relaxed(&span->user) != block ||
+        hak_load_relaxed(&cache->last) != NULL || hak_load_relaxed(&cache->is_listed) == 0 ||
+        hak_load_relaxed(&cache->misses) >= HAK_SPAN_CACHE_USELESS || !hak_large_may_keep(span))
+        return 0;
+    size_t bytes = hak_span_bytes(span);
+    hak_huge_block_end(span);
+    hak_large_withdraw(span, block);
+    *displaced = hak_span_cache_put_last(cache, span);
+    return bytes;
+}
