@@ -34,8 +34,8 @@ __attribute__((constructor)) static void find_original(void)
         return;
     void *(*resize)(void *, size_t);
     void (*give)(void *);
-    *(void **)&give = hak_next_symbol(HAK_TEXT_AT_HAND("__libc_free"));
-    *(void **)&resize = hak_next_symbol(HAK_TEXT_AT_HAND("__libc_realloc"));
+    *(void **)&give = hak_next_symbol("__libc_free");
+    *(void **)&resize = hak_next_symbol("__libc_realloc");
     hak_word_publish(&original.free, give);
     hak_word_publish(&original.realloc, resize);
 }

@@ -230,9 +230,9 @@ HAK_INLINE void *take_again(size_t bytes)
         return NULL;
     hak_cache_begin(cache);
     void *block = hak_large_take_last(&heap->spans, bytes);
-    hak_cache_end(cache);
     if (block != NULL)
         hak_stat_add_here(cache, spans_taken, 1);
+    hak_cache_end(cache);
     return block;
 }
 

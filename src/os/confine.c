@@ -92,8 +92,8 @@ __attribute__((constructor)) static void find_next(void)
 {
     prctl_function *found_prctl;
     syscall_function *found_syscall;
-    *(void **)&found_prctl = hak_next_symbol(HAK_TEXT_AT_HAND("prctl"));
-    *(void **)&found_syscall = hak_next_symbol(HAK_TEXT_AT_HAND("syscall"));
+    *(void **)&found_prctl = hak_next_symbol("prctl");
+    *(void **)&found_syscall = hak_next_symbol("syscall");
     hak_store_relaxed(&next_prctl, found_prctl);
     hak_store_relaxed(&next_syscall, found_syscall);
 }

@@ -20,7 +20,7 @@ static _Atomic(opener *) libcs_dlopen;
 static opener *find_opener(void)
 {
     opener *open;
-    *(void **)&open = hak_next_symbol(HAK_TEXT_AT_HAND("dlopen"));
+    *(void **)&open = hak_next_symbol("dlopen");
     hak_store_relaxed(&libcs_dlopen, open);
     return open;
 }

@@ -18,7 +18,7 @@ static _Atomic(find_function *) find;
 __attribute__((constructor(FIRST))) static void look_for_it(void)
 {
     find_function *found;
-    *(void **)&found = hak_next_symbol(HAK_TEXT_AT_HAND("_dl_find_object"));
+    *(void **)&found = hak_next_symbol("_dl_find_object");
     hak_store_relaxed(&find, found);
 }
 

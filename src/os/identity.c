@@ -36,7 +36,7 @@ void (*hak_os_identity_begin(void))(void)
     HAK_EXPORT int name parameters                                                                 \
     {                                                                                              \
         static _Atomic(next_function *) known;                                                     \
-        next_function *next = hak_next_function(&known, HAK_TEXT_AT_HAND(#name));                  \
+        next_function *next = hak_next_function(&known, #name);                                    \
         if (next == NULL)                                                                          \
             return -1;                                                                             \
         void (*after)(void) = hak_os_identity_begin();                                             \

@@ -11,7 +11,7 @@ HAK_ASK_LIBC(dlsym)
 /* Weak also in programs: a static one need not take the loader in for this. */
 #pragma weak dlsym
 
-void *hak_next_symbol(const char *name)
+void *hak_next_symbol_of(const char *name)
 {
     void *(*find)(void *, const char *) = dlsym;
     if (find == NULL)
@@ -22,11 +22,11 @@ void *hak_next_symbol(const char *name)
     return found;
 }
 
-next_function *hak_next_function(_Atomic(next_function *) *known, const char *name)
+next_function *hak_next_function_of(_Atomic(next_function *) *known, const char *name)
 {
     next_function *found = hak_load_relaxed(known);
     if (found == NULL) {
-        *(void **)&found = hak_next_symbol(name);
+        *(void **)&found = hak_next_symbol_of(name);
         hak_store_relaxed(known, found);
     }
     if (found == NULL)

@@ -17,7 +17,7 @@ typedef void handler(int number);
     HAK_EXPORT type name parameters                                                                \
     {                                                                                              \
         static _Atomic(next_function *) known;                                                     \
-        next_function *next = hak_next_function(&known, HAK_TEXT_AT_HAND(#name));                  \
+        next_function *next = hak_next_function(&known, #name);                                    \
         if (next == NULL)                                                                          \
             return failure;                                                                        \
         if (number != SIGSEGV)                                                                     \
@@ -50,7 +50,7 @@ AROUND(int, -1, siginterrupt, (int number, int flag), (number, flag))
 
 void *hak_os_libcs_sigaction(void)
 {
-    return hak_next_symbol(HAK_TEXT_AT_HAND("sigaction"));
+    return hak_next_symbol("sigaction");
 }
 
 #else

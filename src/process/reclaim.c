@@ -110,8 +110,7 @@ static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
  * visits and is too much by now. */
 static void drop_old_spans(struct heap *heap, uint64_t before_ms)
 {
-    size_t one = HAK_SPAN_CACHE_BYTES_MOST;
-    size_t most = hak_most(hak_flush_spans_most(), one);
+    size_t most = hak_most(hak_flush_spans_most(), HAK_SPAN_CACHE_BYTES_MOST);
     hak_large_drop_cached(&heap->spans, before_ms, most, UINT32_MAX);
 }
 

@@ -7,8 +7,8 @@
 
 void *hak_large_take_last(struct span_cache *cache, size_t bytes)
 {
-    struct span *unfit,
-        *span = hak_span_cache_take_last(cache, hak_large_granules(bytes), 1, &unfit);
+    struct span *unfit;
+    struct span *span = hak_span_cache_take_last(cache, hak_large_granules(bytes), 1, &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
     if (span == NULL)
@@ -23,8 +23,7 @@ size_t hak_large_give_last(struct span_cache *cache, void *block, struct span **
 {
     struct span *span = hak_span_named_at(hak_granule_of(block));
     if (span == NULL || span->group != NULL || hak_load_relaxed(&span->user) != block ||
-        hak_load_relaxed(&cache->last) != NULL || hak_load_relaxed(&cache->is_listed) == 0 ||
-        hak_load_relaxed(&cache->misses) >= HAK_SPAN_CACHE_USELESS || !hak_large_may_keep(span))
+        !hak_span_cache_wants_last(cache) || !hak_large_may_keep(span))
         return 0;
     size_t bytes = hak_span_bytes(span);
     hak_huge_block_end(span);

@@ -81,9 +81,7 @@ struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, 
 {
     struct span *span = hak_load_relaxed(&cache->last);
     *unfit = NULL;
-    if (span == NULL)
-        return NULL;
-    if (!may_fit(span, count, alignment))
+    if (span == NULL || !may_fit(span, count, alignment))
         return NULL;
     span = exchange_last(cache, NULL);
     if (HAK_UNLIKELY(span == NULL))

@@ -40,11 +40,23 @@ struct span_cache {
     _Atomic uint32_t is_listed;
 };
 
-/* Whether the next freed span is to be put in: most requests were served, or it is time to look.
- * Any thread. */
+/* Whether most requests were served. Any thread, as for the next two. */
+HAK_INLINE bool hak_span_cache_serves(const struct span_cache *cache)
+{
+    return hak_load_relaxed(&cache->misses) < HAK_SPAN_CACHE_USELESS;
+}
+
+/* Whether it serves, is in use, and has no last span. */
+HAK_INLINE bool hak_span_cache_wants_last(const struct span_cache *cache)
+{
+    return hak_load_relaxed(&cache->last) == NULL && hak_load_relaxed(&cache->is_listed) != 0 &&
+           hak_span_cache_serves(cache);
+}
+
+/* Whether the next freed span is to be put in: it serves, or it is time to look. */
 HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
 {
-    if (hak_load_relaxed(&cache->misses) < HAK_SPAN_CACHE_USELESS)
+    if (hak_span_cache_serves(cache))
         return true;
     hak_counter_add(&cache->passed, 1);
     return hak_load_relaxed(&cache->passed) % HAK_SPAN_CACHE_PROBE == 0;

@@ -3,14 +3,12 @@
  * one, or everything stays as it was. */
 #define _GNU_SOURCE
 #include "api/api.h"
-#include "base/bits.h"
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "heap/heaps.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "span/span_cache.h"
-#include "span/span_heap.h"
 #include "stay.h"
 #include "unit/span/take_large.h"
 
@@ -170,6 +168,7 @@ TEST(a_buffer_that_comes_and_goes_is_counted_and_ticks)
     hak_free(block);
     block = hak_malloc(BYTES);
     struct heap *heap = hak_heap_own();
+    CHECK(heap != NULL);
     size_t hits = hak_load_relaxed(&heap->spans.hits);
     struct cache *own = hak_own_cache();
     CHECK(own != NULL);
