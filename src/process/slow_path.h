@@ -6,7 +6,7 @@
  *             thread then uses no cache, like a thread after its exit: each block comes from a heap
  *             and is returned at once. A processor's cache is never busy; a handler may use it.
  * Threads     any, signal handlers too.
- * Tests       tests/unit/api/, tests/preload/life.c
+ * Tests       tests/unit/process/slow_path_test.c, tests/preload/life.c
  */
 #ifndef HAK_PROCESS_SLOW_PATH_H
 #define HAK_PROCESS_SLOW_PATH_H

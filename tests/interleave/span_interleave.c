@@ -5,12 +5,14 @@
 #include "interleave.h"
 #include "process/start.h"
 #include "region/meta.h"
+#include "span/big_cache.h"
+#include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 
 static size_t free_bytes;
 static struct span_cache caches[2];
-enum { UNFIT = 1 };
+enum { UNFIT = 1, DISPLACED };
 
 /* Free memory that has been used, in two pieces. */
 static void make(void)
@@ -23,6 +25,7 @@ static void make(void)
     hak_span_give(first);
     hak_span_give(second);
     hak_meta_prewarm(64 * 1024);
+    hak_big_cache_note_given_up(1, false); /* it is needed: spans may be kept */
     free_bytes = hak_span_warm_bytes() + hak_span_clean_bytes();
 }
 
@@ -102,6 +105,37 @@ static void pass_three(void)
     pass_last(3);
 }
 
+/* The same with blocks, as malloc and free do it. */
+static void pass_block(size_t bytes)
+{
+    static const size_t alignment = 16;
+    for (int i = 0; i < 2; i++) {
+        void *block = hak_large_take_last(&caches[0], bytes);
+        if (block == NULL)
+            block = hak_large_take_in(
+                NULL, &(struct large_request){bytes, alignment, LARGE_ANY, LARGE_PACKED});
+        MUST(block != NULL && hak_large_usable_bytes(block, "test") >= bytes);
+        *(uint64_t *)block = interleave_self();
+        struct span *displaced = NULL;
+        if (hak_large_give_last(&caches[0], block, &displaced) == 0)
+            hak_large_give(block);
+        if (displaced != NULL) {
+            interleave_note(DISPLACED);
+            hak_large_release(displaced);
+        }
+    }
+}
+
+static void pass_block_of_two(void)
+{
+    pass_block(2 * HAK_GRANULE_BYTES);
+}
+
+static void pass_block_of_three(void)
+{
+    pass_block(3 * HAK_GRANULE_BYTES);
+}
+
 static void sum(void)
 {
     struct span_cache_sums sums = hak_span_caches_sum();
@@ -124,7 +158,8 @@ static void all_is_free(void)
     MUST(hak_span_heap_is_sound());
 }
 
-/* Only a cache that was used has a last one: it begins with a span that is kept. */
+/* Only a cache that was used has a last one: it begins with a span that is kept. Those of blocks
+ * come last. */
 static const struct harness harnesses[] = {
     {"two take and give", NULL, {take_and_give, take_more_and_give}, all_is_free, 2, 1, 0},
     {"one cuts", NULL, {take_and_give, take_and_cut}, all_is_free, 2, 0, 0},
@@ -138,19 +173,33 @@ static const struct harness harnesses[] = {
     {"the last one", keep_in_first, {pass_two, pass_two}, all_is_free, 2, 1, 0},
     {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
     {"the last one of two sizes", keep_in_first, {pass_two, pass_three}, all_is_free, 2, 0, 0},
+    {"a block", keep_in_first, {pass_block_of_two, pass_block_of_two}, all_is_free, 1, 1, 0},
+    {"blocks of two sizes",
+     keep_in_first,
+     {pass_block_of_two, pass_block_of_three},
+     all_is_free,
+     2,
+     0,
+     0},
 };
 #define HARNESS_COUNT (sizeof harnesses / sizeof *harnesses)
+#define WITHOUT_BLOCKS (HARNESS_COUNT - 2)
 
 TEST(no_granule_has_two_owners_and_none_is_lost)
 {
     make();
-    CHECK(interleave_hold(harnesses, HARNESS_COUNT));
+    CHECK(interleave_hold(harnesses, WITHOUT_BLOCKS));
     CHECK(interleave_saw(UNFIT));
+    CHECK(interleave_hold(harnesses + WITHOUT_BLOCKS, HARNESS_COUNT - WITHOUT_BLOCKS));
+    CHECK(interleave_saw(DISPLACED));
 }
 
 TEST(every_order_of_spans_is_needed)
 {
     static const struct kept_order kept[] = {
+        {"hak_large_withdraw cas acquire: without acquire",
+         "orders a free behind a competing one, which is a mistake of the program; what a correct "
+         "one hands over is ordered by exchange_last"},
         {"hak_span_clean_bytes load acquire: without acquire",
          "what is known is read behind it (heap/limit.c), and becomes more only where the window "
          "grows, which asks the kernel"},

@@ -8,6 +8,7 @@
 #include "heap/heaps.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "span/big_cache.h"
 #include "span/span_cache.h"
 #include "stay.h"
 #include "unit/span/take_large.h"
@@ -20,13 +21,18 @@ static struct span *span_of(const void *block)
 }
 
 /* A cache that is in use: such have a last span. */
-static struct span_cache *cache_in_use(void)
+static struct span_cache *cache_put_in_use(void)
 {
     static struct span_cache cache;
-    CHECK(hak_process_start());
-    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* freed blocks are kept at once */
     hak_span_cache_put(&cache, hak_large_end(take_large(3 * HAK_GRANULE_BYTES, 16, LARGE_ANY)));
     return &cache;
+}
+
+static struct span_cache *cache_in_use(void)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* freed blocks are kept at once */
+    return cache_put_in_use();
 }
 
 TEST(a_block_is_freed_and_taken_again_where_it_was)
@@ -105,9 +111,25 @@ TEST(what_goes_another_way_is_left_alone)
     span_of(first)->piece_count = 1;
     stays(cache, first);
     span_of(first)->piece_count = 0;
+    size_t mapped_bytes = hak_load_relaxed(&hak_region.mapped_bytes);
+    hak_store_relaxed(&hak_region.mapped_bytes, hak_region_most_bytes());
+    stays(cache, first); /* granules are scarce */
+    hak_store_relaxed(&hak_region.mapped_bytes, mapped_bytes);
     CHECK(hak_large_give_last(cache, first, &displaced) != 0);
     stays(cache, second); /* there is a last one */
     CHECK_EQ(hak_large_take_last(cache, BYTES), first);
+}
+
+TEST(a_small_program_keeps_no_span)
+{
+    CHECK(hak_process_start());
+    struct span_cache *cache = cache_put_in_use();
+    void *block = take_large(BYTES, 16, LARGE_ANY);
+    CHECK(!hak_big_cache_is_needed());
+    stays(cache, block);
+    hak_big_cache_note_given_up(1, false);
+    struct span *displaced;
+    CHECK(hak_large_give_last(cache, block, &displaced) != 0);
 }
 
 static void give_twice(struct span_cache *cache, void *block)

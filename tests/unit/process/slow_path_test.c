@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/process/slow_path_test.c - a handler, a jump out of one and a copy of the process find
+ * the cache of a thread busy where they interrupted what works without a slow path, too. */
+#define _GNU_SOURCE
+#include "process/slow_path.h"
+
+#include "api/api.h"
+#include "check.h"
+#include "policy/policy_table.h"
+#include "span/span_cache.h"
+
+#include <setjmp.h>
+#include <sys/mman.h>
+
+#define BYTES ((size_t)300000)
+/* Enough that a page holds nothing but records of their spans. */
+enum { BLOCKS = 64, WATCHED = 40 };
+
+/* Those of processors are never busy: their bins cannot be found half changed. */
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
+
+static void *block;
+static struct span *watched;
+static volatile sig_atomic_t interruptions;
+static sigjmp_buf way_out;
+
+static void protect_record(int protection)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t page = (uintptr_t)watched & ~(page_bytes - 1);
+    CHECK_EQ(mprotect((void *)page, page_bytes, protection), 0);
+}
+
+/* The first write to the record of the block's span is interrupted. */
+static void watch(void (*handler)(int))
+{
+    void *blocks[BLOCKS];
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* freed blocks are kept at once */
+    hak_free(hak_malloc(BYTES));
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hak_malloc(BYTES)) != NULL);
+    block = blocks[WATCHED];
+    watched = hak_span_named_at(hak_granule_of(block));
+    CHECK(!hak_cache_is_processors(hak_own_cache()));
+    hak_store_relaxed(&hak_own_cache()->slow_count, 1001); /* a tick would end with it idle */
+    CHECK(signal(SIGSEGV, handler) != SIG_ERR);
+    protect_record(PROT_READ);
+}
+
+static void note_interruption(void)
+{
+    interruptions = interruptions + 1;
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_BUSY);
+    protect_record(PROT_READ | PROT_WRITE);
+}
+
+/* Nothing else ends it: each call but the first is served without a slow path. */
+TEST(the_cache_is_idle_when_a_large_block_has_come_or_gone)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    hak_free(hak_malloc(BYTES));
+    hak_free(hak_malloc(BYTES));
+    size_t hits = hak_load_relaxed(&hak_heap_own()->spans.hits);
+    hak_store_relaxed(&hak_own_cache()->slow_count, 1001);
+    block = hak_malloc(BYTES);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+    hak_free(block);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+    CHECK_EQ(hak_load_relaxed(&hak_own_cache()->slow_count), 1002); /* of the free alone */
+    CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.hits) - hits, 1);
+}
+
+static void allocate(int number)
+{
+    CHECK_EQ(number, SIGSEGV);
+    note_interruption();
+    hak_free(hak_malloc(100));
+    CHECK(hak_malloc(2 * BYTES) != NULL);
+}
+
+TEST(the_cache_is_busy_while_a_large_block_comes_or_goes)
+{
+    watch(allocate);
+    hak_free(block);
+    CHECK_EQ(interruptions, 1);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.last), watched);
+    protect_record(PROT_READ);
+    CHECK_EQ(hak_malloc(BYTES), block);
+    CHECK_EQ(interruptions, 2);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+}
+
+static void take_the_last_place(int number)
+{
+    allocate(number);
+    hak_free(hak_malloc(2 * BYTES));
+    CHECK(hak_load_relaxed(&hak_heap_own()->spans.last) != NULL);
+}
+
+TEST(a_span_that_came_in_between_joins_the_others)
+{
+    watch(take_the_last_place);
+    hak_free(block);
+    CHECK_EQ(interruptions, 1);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.last), watched);
+    CHECK_EQ(hak_span_caches_sum().count, 2);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+    CHECK_EQ(hak_malloc(BYTES), block);
+}
+
+static void jump(int number)
+{
+    CHECK_EQ(number, SIGSEGV);
+    note_interruption();
+    siglongjmp(way_out, 1);
+}
+
+TEST(a_jump_out_of_it_leaves_a_cache_that_is_replaced)
+{
+    watch(jump);
+    struct cache *left = hak_thread_cache();
+    if (sigsetjmp(way_out, 1) == 0)
+        hak_free(block);
+    CHECK_EQ(interruptions, 1);
+    CHECK_EQ(hak_cache_state(left), CACHE_BUSY);
+    hak_free(hak_malloc(2 * BYTES));
+    CHECK(hak_thread_cache() != left);
+    CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
+    hak_free(block); /* it was not freed yet */
+    CHECK_EQ(hak_malloc(BYTES), block);
+}
