@@ -17,7 +17,7 @@ def check(path):
 
 def main():
     sources = [path for path in code("src", "cli") if path.suffix == ".c"]
-    sources.sort(key=lambda path: -path.stat().st_size)  # the last ones end at the same time
+    sources.sort(key=lambda path: -path.stat().st_size)  # so that no long one is left for the end
     found = side_by_side(check, sources)
     finish("tidy", f"{len(sources)} files", [line for lines in found for line in lines])
 
