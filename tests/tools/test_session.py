@@ -113,12 +113,22 @@ def test_another_build_does_not_go_on(root):
                             [resolve(root, "noop")])
 
 
-def test_a_program_that_is_absent_is_skipped_by_its_reason(root, tmp_path):
-    script = tmp_path / "absent.sh"
-    script.write_text("#!/bin/sh\n# packages: nothing\necho 'no such server' >&2\nexit 77\n")
+def script_case(folder, text, place=CASE.place):
+    """A case that is a script of these lines."""
+    script = folder / "real.sh"
+    script.write_text(f"#!/bin/sh\n# packages:\nset -e\n{text}")
     script.chmod(0o755)
-    case = run.plan.Case("absent", "real programs", None, "absent", "", None, "", "absent",
-                         str(script))
+    return run.plan.Case("real", "real programs", None, "real", "", None, "", "real", str(script),
+                         place=place)
+
+
+def preloaded(root):
+    return (f"LD_PRELOAD=$BENCH_PRELOAD {root}/out/release/bench_random_mixed_system "
+            "2000000 256 42\n")
+
+
+def test_a_program_that_is_absent_is_skipped_by_its_reason(root, tmp_path):
+    case = script_case(tmp_path, "echo 'no such server' >&2\nexit 77\n")
     session = run.Session.create(root, quick=True, repeats=1)
     session.measure(case, run.arms_for([resolve(root, "system")]), ignore)
     assert [record["reason"] for record in records(session)] == ["no such server"]
@@ -126,16 +136,11 @@ def test_a_program_that_is_absent_is_skipped_by_its_reason(root, tmp_path):
 
 
 def test_an_allocator_that_hangs_fails_in_its_row_and_is_not_tried_again(root, tmp_path):
-    script, starts = tmp_path / "hanging.sh", tmp_path / "starts"
+    starts = tmp_path / "starts"
     # In its warm-up, not in its proof, which sets LD_DEBUG.
-    script.write_text("#!/bin/sh\n# packages:\nset -e\n"
-                      f'echo "$BENCH_PRELOAD" >> {starts}\n'
-                      'case "$LD_DEBUG:$BENCH_PRELOAD" in :*noop*) sleep 60 ;; esac\n'
-                      f"LD_PRELOAD=$BENCH_PRELOAD {root}/out/release/bench_random_mixed_system "
-                      "2000000 256 42\n")
-    script.chmod(0o755)
-    case = run.plan.Case("hanging", "real programs", None, "hanging", "", None, "", "hanging",
-                         str(script), place=launcher.Place(timeout_s=5))
+    case = script_case(tmp_path, f'echo "$BENCH_PRELOAD" >> {starts}\n'
+                       'case "$LD_DEBUG:$BENCH_PRELOAD" in :*noop*) sleep 60 ;; esac\n'
+                       + preloaded(root), launcher.Place(timeout_s=5))
     assert CASE.place.timeout_s == run.plan.ROW_TIMEOUT_S < launcher.TIMEOUT_S
     session = run.Session.create(root, quick=True, repeats=2)
     peers = [resolve(root, name) for name in ("system", "noop")]
@@ -147,16 +152,11 @@ def test_an_allocator_that_hangs_fails_in_its_row_and_is_not_tried_again(root, t
 
 
 def test_a_script_gets_the_library_and_its_program_is_proved(root, tmp_path):
-    script = tmp_path / "real.sh"
-    script.write_text("#!/bin/sh\n# packages:\nset -e\n"
-                      f"LD_PRELOAD=$BENCH_PRELOAD {root}/out/release/bench_random_mixed_system "
-                      "2000000 256 42\n")
-    script.chmod(0o755)
-    case = run.plan.Case("real", "real programs", None, "real", "", None, "", "real", str(script))
+    case = script_case(tmp_path, preloaded(root))
     noop = resolve(root, "noop")
     assert "libnoop.so" in verify.check(root, case, noop)
     assert "libc" in verify.check(root, case, resolve(root, "system"))
-    script.write_text(script.read_text().replace("LD_PRELOAD=$BENCH_PRELOAD ", ""))
+    case = script_case(tmp_path, preloaded(root).replace("LD_PRELOAD=$BENCH_PRELOAD ", ""))
     with pytest.raises(verify.WrongAllocator, match="no malloc is bound to libnoop.so"):
         verify.check(root, case, noop)
 

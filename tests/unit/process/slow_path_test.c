@@ -39,15 +39,21 @@ static void protect_record(int protection)
     CHECK_EQ(mprotect((void *)page, page_bytes, protection), 0);
 }
 
+/* From the next block on that is freed, the cache of spans has a last one. */
+static void put_in_use(void)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* freed blocks are kept at once */
+    hak_free(hak_malloc(BYTES));
+}
+
 /* The first write to the record of the block's span is interrupted. */
 static void watch(void (*handler)(int))
 {
     void *blocks[BLOCKS];
     if (sysconf(_SC_PAGESIZE) > 4096)
         SKIP("a page holds more than the records of spans");
-    CHECK(hak_process_start());
-    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0); /* freed blocks are kept at once */
-    hak_free(hak_malloc(BYTES));
+    put_in_use();
     for (int i = 0; i < BLOCKS; i++)
         CHECK((blocks[i] = hak_malloc(BYTES)) != NULL);
     block = blocks[WATCHED];
@@ -68,9 +74,7 @@ static void note_interruption(void)
 /* From the third block on no slow path is entered, which would leave it idle. */
 TEST(the_cache_is_idle_when_a_large_block_has_come_or_gone)
 {
-    CHECK(hak_process_start());
-    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
-    hak_free(hak_malloc(BYTES));
+    put_in_use();
     hak_free(hak_malloc(BYTES));
     size_t hits = hak_load_relaxed(&hak_heap_own()->spans.hits);
     hak_store_relaxed(&hak_own_cache()->slow_count, BETWEEN_TICKS);
