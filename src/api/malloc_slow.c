@@ -219,8 +219,8 @@ HAK_INLINE bool are_plain(void)
     return !hak_draw_is_on() && !hak_slow_is_clocked();
 }
 
-/* The memory of the large block that was freed here last: no more is held than before, and no lock
- * is needed, but for another one that came in between. NULL: there is none that fits. */
+/* The memory of one of the large blocks that were freed here last: no more is held than before, and
+ * no lock is needed, but for another one that came in between. NULL: there is none that fits. */
 HAK_INLINE void *take_again(size_t bytes)
 {
     struct cache *cache;
@@ -229,7 +229,7 @@ HAK_INLINE void *take_again(size_t bytes)
         (cache = hak_cache_at_rest()) == NULL || (heap = hak_heap_own()) == NULL)
         return NULL;
     hak_cache_begin(cache);
-    void *block = hak_large_take_last(&heap->spans, bytes);
+    void *block = hak_large_take_recent(&heap->spans, bytes);
     if (block != NULL)
         hak_stat_add_here(cache, spans_taken, 1);
     hak_cache_end(cache);
@@ -338,14 +338,14 @@ HAK_INLINE bool give_again(void *block)
     if (cache == NULL || heap == NULL || !are_plain())
         return false;
     hak_cache_begin(cache);
-    size_t bytes = hak_large_give_last(&heap->spans, block, &displaced);
+    bool is_kept = hak_large_give_recent(&heap->spans, block, &displaced);
     hak_cache_end(cache);
-    if (bytes == 0)
+    if (!is_kept)
         return false;
     hak_stat_add_for(cache, spans_given, 1);
     if (HAK_UNLIKELY(displaced != NULL)) {
         struct slow_path path = hak_slow_path_begin();
-        hak_flush_span(displaced, bytes);
+        hak_flush_span(displaced);
         hak_slow_path_end_quick(&path);
     }
     hak_tick_count(cache);

@@ -315,33 +315,55 @@ size_t hak_flush_spans_most(void)
     return hak_least(share, hak_policy_read(span_cache_bytes));
 }
 
-/* Among the others of the cache, of which the last one is apart; false: it has no place there. */
-static bool keep(struct span *span, size_t last_bytes)
+/* What the cache that is near has apart from the others. */
+static size_t recent_bytes(void)
 {
-    size_t most = hak_flush_spans_most();
-    if (!hak_large_may_keep(span) || (last_bytes != 0 && hak_span_bytes(span) + last_bytes > most))
+    const struct heap *heap = hak_heap_near();
+    return heap == NULL ? 0 : hak_recent_bytes(&heap->spans.recent);
+}
+
+/* Among the others of the cache; false: it has no place there. */
+static bool keep(struct span *span)
+{
+    size_t most = hak_flush_spans_most(), apart = recent_bytes();
+    if (!hak_large_may_keep(span) || (apart != 0 && hak_span_bytes(span) + apart > most))
         return false;
     struct heap *heap = hak_heap_try_near();
     if (heap == NULL)
         return false;
-    hak_large_keep(&heap->spans, span, most - hak_least(last_bytes, most));
+    hak_large_keep(&heap->spans, span, most - hak_least(apart, most));
     hak_heap_leave(heap);
     return true;
 }
 
-void hak_flush_span(struct span *span, size_t last_bytes)
+void hak_flush_span(struct span *span)
 {
-    if (!keep(span, last_bytes))
+    if (!keep(span))
         hak_large_give_up(span);
+}
+
+/* Makes it one of the recent spans; others leave in its stead, as soon as it is. */
+static void keep_recent(struct recent_spans *recent, struct span *span)
+{
+    struct span *left[HAK_RECENT_PLACES + 1];
+    uint32_t count = 0;
+    _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
+    while (place == NULL && count < HAK_RECENT_PLACES) {
+        left[count++] = hak_recent_pop(recent);
+        place = hak_recent_place_for(recent, span->count);
+    }
+    left[count++] = place == NULL ? span : hak_recent_put(place, span);
+    for (uint32_t i = 0; i < count; i++)
+        if (left[i] != NULL)
+            hak_flush_span(left[i]);
 }
 
 void hak_flush_large(void *block)
 {
-    struct span *span = hak_large_end(block), *before = span;
-    size_t bytes = hak_span_bytes(span);
+    struct span *span = hak_large_end(block);
     struct heap *heap = hak_heap_own();
-    if (heap != NULL && hak_large_may_keep(span))
-        before = hak_span_cache_put_last(&heap->spans, span);
-    if (before != NULL)
-        hak_flush_span(before, before == span ? 0 : bytes);
+    if (heap != NULL && hak_span_cache_is_in_use(&heap->spans) && hak_large_may_keep(span))
+        keep_recent(&heap->spans.recent, span);
+    else
+        hak_flush_span(span);
 }

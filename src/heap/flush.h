@@ -47,12 +47,11 @@ void hak_flush_one(struct slab *slab, void *block);
 void hak_flush_large(void *block);
 
 struct span;
-/* Puts a freed block's span into the span cache of the processor's heap, whose last one has so many
- * bytes, or gives it up. */
-void hak_flush_span(struct span *span, size_t last_bytes);
+/* Puts a freed block's span into the span cache of the processor's heap, or gives it up. */
+void hak_flush_span(struct span *span);
 
-/* What one heap's cache of spans may hold: a share of the most large blocks ever. It may hold 1 MiB
- * where that is more, and the last one. */
+/* What one heap's cache of spans may hold: a share of the most large blocks ever. Recent ones have
+ * their own limit, and leave the others less. */
 size_t hak_flush_spans_most(void);
 
 #endif

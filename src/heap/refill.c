@@ -377,7 +377,7 @@ static struct span *find_span(const struct large_request *request)
     struct heap *own = hak_heap_own(), *heap = own != NULL ? own : hak_heap_near();
     if (heap == NULL || !hak_large_fits_cache(request))
         return NULL;
-    struct span *span = own == NULL ? NULL : hak_large_find_last(&own->spans, request);
+    struct span *span = own == NULL ? NULL : hak_large_find_recent(&own->spans, request);
     if (span != NULL || hak_load_relaxed(&heap->spans.count) == 0 || !hak_heap_try_enter(heap))
         return span;
     span = hak_large_find(&heap->spans, request);

@@ -135,11 +135,12 @@ struct span *hak_large_find(struct span_cache *cache, const struct large_request
     return hak_span_cache_take(cache, least_granules(request), alignment_granules(request));
 }
 
-struct span *hak_large_find_last(struct span_cache *cache, const struct large_request *request)
+struct span *hak_large_find_recent(struct span_cache *cache, const struct large_request *request)
 {
     struct span *unfit;
-    struct span *span = hak_span_cache_take_last(cache, least_granules(request),
-                                                 alignment_granules(request), &unfit);
+    if (alignment_granules(request) != 1)
+        return NULL;
+    struct span *span = hak_span_cache_take_recent(cache, least_granules(request), &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
     if (span == NULL)
@@ -231,7 +232,7 @@ void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_byt
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count)
 {
-    hak_span_cache_gather_last(cache);
+    hak_span_cache_gather_recent(cache);
     drop(cache, before_ms, keep_bytes, (uint32_t)hak_least(keep_count, HAK_SPAN_CACHE_SLOTS));
 }
 

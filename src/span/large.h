@@ -6,7 +6,7 @@
  *             alignment allows: one of the first sixteen, or of those that its tail leaves room
  *             for. The thread that changes the span's `user` from the block to NULL frees it.
  * Threads     any thread allocates and frees; that exchange decides between two frees.
- * Tests       tests/unit/span/large_test.c, tests/unit/span/large_last_test.c, tests/model/
+ * Tests       tests/unit/span/large_test.c, tests/unit/span/large_recent_test.c, tests/model/
  */
 #ifndef HAK_SPAN_LARGE_H
 #define HAK_SPAN_LARGE_H
@@ -28,23 +28,22 @@ struct large_request {
     enum large_room room;
 };
 
-/* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; the last
- * span of the cache; any span of it, whose heap is held, NULL: it has none; and the block in that
+/* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; a recent
+ * span of the cache; any other of it, whose heap is held, NULL: it has none; and the block in that
  * span (NULL: one of the span heap's), NULL: no memory. */
 struct span_cache;
 bool hak_large_fits_cache(const struct large_request *request);
-struct span *hak_large_find_last(struct span_cache *cache, const struct large_request *request);
+struct span *hak_large_find_recent(struct span_cache *cache, const struct large_request *request);
 struct span *hak_large_find(struct span_cache *cache, const struct large_request *request);
 void *hak_large_take_in(struct span *span, const struct large_request *request);
 
-/* A block of at most HAK_SPAN_CACHE_BYTES_MOST in the last span of the cache; NULL: that does not
- * fit. */
-void *hak_large_take_last(struct span_cache *cache, size_t bytes);
+/* A block of at most HAK_SPAN_CACHE_BYTES_MOST in a recent span of the cache; NULL: none fits. */
+void *hak_large_take_recent(struct span_cache *cache, size_t bytes);
 
-/* Frees a block if the cache, which is in use, has no last span: makes the block's span that, and
- * returns its bytes. *displaced: one that another thread made the last one meanwhile, which is to
- * go elsewhere; or NULL. 0: the cache has one, or such blocks go another way. Nothing was done. */
-size_t hak_large_give_last(struct span_cache *cache, void *block, struct span **displaced);
+/* Frees a block if the cache, which is in use, has a place for another recent span: makes the
+ * block's span that. *displaced: one that another thread put there meanwhile, which is to go
+ * elsewhere; or NULL. False: it has no place, or such blocks go another way. Nothing was done. */
+bool hak_large_give_recent(struct span_cache *cache, void *block, struct span **displaced);
 
 /* Frees a large block; anything that is not the start of one is misuse, reported. */
 void hak_large_give(void *block);

@@ -4,7 +4,7 @@
  * Owns        nothing.
  * Invariants  the same span gives a block of the same size the same start.
  * Threads     of a span, the thread that has it; the exchange of `user` decides between two frees.
- * Tests       tests/unit/span/large_test.c, tests/unit/span/large_last_test.c
+ * Tests       tests/unit/span/large_test.c, tests/unit/span/large_recent_test.c
  */
 #ifndef HAK_SPAN_LARGE_BLOCK_H
 #define HAK_SPAN_LARGE_BLOCK_H

@@ -46,15 +46,16 @@ static void note_search(struct span_cache *cache, bool is_miss)
     hak_store_relaxed(&cache->misses, misses);
 }
 
-static bool range_fits(struct granule_range range, uint32_t count, uint32_t alignment)
+/* The longest span for a request of so many granules. */
+static uint32_t longest_for(uint32_t count)
 {
-    return range.count >= count && range.count <= count + count / EXCESS_SHARE &&
-           is_aligned(range.first, alignment);
+    return count + count / EXCESS_SHARE;
 }
 
 static bool fits(const struct span *span, uint32_t count, uint32_t alignment)
 {
-    return range_fits(hak_span_granules(span), count, alignment);
+    return span->count >= count && span->count <= longest_for(count) &&
+           is_aligned(span->first, alignment);
 }
 
 static struct span *serve(struct span *span, uint32_t count)
@@ -64,32 +65,12 @@ static struct span *serve(struct span *span, uint32_t count)
     return span;
 }
 
-/* acq_rel: each is the other's partner. Who takes a span finds its record as it was left. */
-static struct span *exchange_last(struct span_cache *cache, struct span *span)
+struct span *hak_span_cache_take_recent(struct span_cache *cache, uint32_t count,
+                                        struct span **unfit)
 {
-    return hak_exchange_acq_rel(&cache->last, span);
-}
-
-/* A hint: it may be in use by now. Its record stays one. */
-static HAK_RACY bool may_fit(const struct span *span, uint32_t count, uint32_t alignment)
-{
-    return range_fits((struct granule_range){span->first, span->count}, count, alignment);
-}
-
-struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
-                                      struct span **unfit)
-{
-    struct span *span = hak_load_relaxed(&cache->last);
-    *unfit = NULL;
-    if (span == NULL || !may_fit(span, count, alignment))
+    struct span *span = hak_recent_take(&cache->recent, count, longest_for(count), unfit);
+    if (span == NULL)
         return NULL;
-    span = exchange_last(cache, NULL);
-    if (HAK_UNLIKELY(span == NULL))
-        return NULL;
-    if (HAK_UNLIKELY(!fits(span, count, alignment))) {
-        *unfit = span; /* another one came in between */
-        return NULL;
-    }
     hak_counter_add_here(&cache->hits, (size_t)1);
     if (hak_load_relaxed(&cache->misses) != 0)
         note_search(cache, false);
@@ -98,20 +79,15 @@ struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, 
 
 void hak_span_cache_note_unfit(struct span_cache *cache)
 {
-    if (hak_load_relaxed(&cache->last) != NULL && hak_load_relaxed(&cache->count) == 0)
+    if (hak_recent_count(&cache->recent) != 0 && hak_load_relaxed(&cache->count) == 0)
         note_search(cache, true);
 }
 
-struct span *hak_span_cache_put_last(struct span_cache *cache, struct span *span)
+void hak_span_cache_gather_recent(struct span_cache *cache)
 {
-    bool is_in_use = HAK_LIKELY(hak_load_relaxed(&cache->is_listed) != 0);
-    return is_in_use ? exchange_last(cache, span) : span;
-}
-
-void hak_span_cache_gather_last(struct span_cache *cache)
-{
-    struct span *span = hak_load_relaxed(&cache->last) == NULL ? NULL : exchange_last(cache, NULL);
-    if (span != NULL)
+    struct span *span;
+    while (hak_load_relaxed(&cache->count) < HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES &&
+           (span = hak_recent_pop(&cache->recent)) != NULL)
         hak_span_cache_put(cache, span);
 }
 
@@ -151,7 +127,7 @@ void hak_span_cache_put(struct span_cache *cache, struct span *span)
 size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count)
 {
-    struct span *dropped[HAK_SPAN_CACHE_SLOTS + 1];
+    struct span *dropped[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES];
     uint32_t count = hak_load_relaxed(&cache->count);
     size_t bytes = hak_load_relaxed(&cache->bytes);
     size_t dropped_bytes = 0;
@@ -172,25 +148,14 @@ size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t 
     return dropped_bytes;
 }
 
-/* A hint: it may be in use by now, and longer. */
-static HAK_RACY void add_last(struct span_cache_sums *sums, const struct span_cache *cache)
-{
-    const struct span *span = hak_load_relaxed(&cache->last);
-    if (span == NULL)
-        return;
-    sums->bytes += hak_least(span->count, HAK_SPAN_CACHE_GRANULES_MOST) << HAK_GRANULE_SHIFT;
-    sums->count++;
-}
-
 struct span_cache_sums hak_span_caches_sum(void)
 {
     struct span_cache_sums sums = {0, 0, 0};
     /* acquire: partner is the release in list */
     for (const struct span_cache *i = hak_load_acquire(&caches); i != NULL; i = i->next) {
-        sums.bytes += hak_load_relaxed(&i->bytes);
-        sums.count += hak_load_relaxed(&i->count);
+        sums.bytes += hak_load_relaxed(&i->bytes) + hak_recent_bytes(&i->recent);
+        sums.count += hak_load_relaxed(&i->count) + hak_recent_count(&i->recent);
         sums.hits += hak_load_relaxed(&i->hits);
-        add_last(&sums, i);
     }
     return sums;
 }

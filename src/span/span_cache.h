@@ -5,21 +5,20 @@
  *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
  *             keeps its tag: to write it each time would share lines of the tables with other
- *             processors. The oldest comes first; the last one is apart until the next one comes,
- *             and joins the others if both have room. A cache stays on the list for ever: records
- *             of heaps are never freed.
- * Threads     the one inside the heap; any thread exchanges the last one, and reads the sums.
+ *             processors. The oldest comes first; the recent ones (span/recent_spans.h) are apart,
+ *             and join the others when newer ones take their places, if there is room. A cache
+ *             stays on the list for ever: records of heaps are never freed.
+ * Threads     the one inside the heap; any thread has the recent ones, and reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
 #ifndef HAK_SPAN_SPAN_CACHE_H
 #define HAK_SPAN_SPAN_CACHE_H
 
-#include "span/span.h"
+#include "span/recent_spans.h"
 
 #define HAK_SPAN_CACHE_SLOTS 16u
-/* Longer spans are worth more to others than the SPAN lock costs: 1 MiB, and the granule that lets
- * such a block start at any cache line (span/large.h). */
-#define HAK_SPAN_CACHE_GRANULES_MOST 17u
+/* Longer spans are worth more to others than the SPAN lock costs. */
+#define HAK_SPAN_CACHE_GRANULES_MOST HAK_RECENT_GRANULES_MOST
 #define HAK_SPAN_CACHE_BYTES_MOST ((size_t)HAK_SPAN_CACHE_GRANULES_MOST << HAK_GRANULE_SHIFT)
 
 /* Two hits make up for a miss, which costs less. From so many misses on a cache is passed by, but
@@ -29,14 +28,14 @@
 #define HAK_SPAN_CACHE_PROBE 64u
 
 struct span_cache {
-    _Atomic(struct span *) last; /* a buffer that comes and goes needs no lock */
-    _Atomic uint32_t misses;     /* lately, beyond what hits made up for; a race may undo some */
-    _Atomic uint32_t passed;     /* spans; a race loses some */
+    struct recent_spans recent; /* buffers that come and go need no lock */
+    _Atomic uint32_t misses;    /* lately, beyond what hits made up for; a race may undo some */
+    _Atomic uint32_t passed;    /* spans; a race loses some */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     _Atomic size_t hits;
-    struct span *spans[HAK_SPAN_CACHE_SLOTS + 1]; /* and the last one, to be dropped */
-    struct span_cache *next;                      /* constant once listed */
+    struct span *spans[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES]; /* recent ones, to be dropped */
+    struct span_cache *next;                                      /* constant once listed */
     _Atomic uint32_t is_listed;
 };
 
@@ -46,11 +45,10 @@ HAK_INLINE bool hak_span_cache_serves(const struct span_cache *cache)
     return hak_load_relaxed(&cache->misses) < HAK_SPAN_CACHE_USELESS;
 }
 
-/* Whether it serves, is in use, and has no last span. */
-HAK_INLINE bool hak_span_cache_wants_last(const struct span_cache *cache)
+/* Only such a cache has recent spans. */
+HAK_INLINE bool hak_span_cache_is_in_use(const struct span_cache *cache)
 {
-    return hak_load_relaxed(&cache->last) == NULL && hak_load_relaxed(&cache->is_listed) != 0 &&
-           hak_span_cache_serves(cache);
+    return hak_load_relaxed(&cache->is_listed) != 0;
 }
 
 /* Whether the next freed span is to be put in: it serves, or it is time to look. */
@@ -62,17 +60,13 @@ HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
     return hak_load_relaxed(&cache->passed) % HAK_SPAN_CACHE_PROBE == 0;
 }
 
-/* The last span, if it fits as those below do; NULL: it does not, or there is none. *unfit: one
- * that came in between, and is to go elsewhere; or NULL. */
-struct span *hak_span_cache_take_last(struct span_cache *cache, uint32_t count, uint32_t alignment,
-                                      struct span **unfit);
+/* A recent span that fits as those below do; NULL: there is none. *unfit: one that came in between,
+ * and is to go elsewhere; or NULL. */
+struct span *hak_span_cache_take_recent(struct span_cache *cache, uint32_t count,
+                                        struct span **unfit);
 
-/* The last one, if any, did not fit a request: a miss, unless the others are searched next. */
+/* No recent span fits a request: a miss, if there are any and the others are not searched next. */
 void hak_span_cache_note_unfit(struct span_cache *cache);
-
-/* Makes it the last one. Returns the one that is to go elsewhere: the one before, NULL, or, where
- * the cache was never used, `span` itself. */
-struct span *hak_span_cache_put_last(struct span_cache *cache, struct span *span);
 
 /* The span that fits `count` granules at a multiple of `alignment` granules (a power of two) best,
  * and of equals the one that came last; NULL: none is long enough and at most a quarter too
@@ -82,9 +76,9 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
 /* Puts a used span of at most HAK_SPAN_CACHE_GRANULES_MOST granules in; there must be room. */
 void hak_span_cache_put(struct span_cache *cache, struct span *span);
 
-/* Puts the last one among the others, as one that came just now. These may then be one more than
+/* Puts the recent ones among the others, as some that came just now. These may then be more than
  * HAK_SPAN_CACHE_SLOTS, until some are dropped. */
-void hak_span_cache_gather_last(struct span_cache *cache);
+void hak_span_cache_gather_recent(struct span_cache *cache);
 
 /* Returns spans to the span heap, the oldest first: all that came at or before `before_ms`, and
  * more until at most `keep_bytes` in `keep_count` spans are left. Returns their bytes. */

@@ -74,11 +74,20 @@ static void keep_in_second(void)
     keep_in(&caches[1]);
 }
 
+/* Has a place been found, a thread that is held up there finds it taken. */
+static void put_recent(struct span *span)
+{
+    _Atomic uintptr_t *place = hak_recent_place_for(&caches[0].recent, span->count);
+    struct span *left = place == NULL ? span : hak_recent_put(place, span);
+    if (left != NULL)
+        hak_span_give(left);
+}
+
 /* A buffer that comes and goes, without a lock; what is displaced, or does not fit, goes back. */
-static void pass_last(uint32_t count)
+static void pass_recent(uint32_t count)
 {
     for (int i = 0; i < 2; i++) {
-        struct span *unfit, *span = hak_span_cache_take_last(&caches[0], count, 1, &unfit);
+        struct span *unfit, *span = hak_span_cache_take_recent(&caches[0], count, &unfit);
         if (unfit != NULL) {
             MUST(span == NULL && unfit->count != count);
             interleave_note(UNFIT);
@@ -89,20 +98,18 @@ static void pass_last(uint32_t count)
         MUST(span->count == count);
         *(uint64_t *)hak_granule_address(span->first) = interleave_self();
         span->lean_count = i == 0 ? 0 : span->count; /* so is its record the taker's alone */
-        struct span *before = hak_span_cache_put_last(&caches[0], span);
-        if (before != NULL)
-            hak_span_give(before);
+        put_recent(span);
     }
 }
 
 static void pass_two(void)
 {
-    pass_last(2);
+    pass_recent(2);
 }
 
 static void pass_three(void)
 {
-    pass_last(3);
+    pass_recent(3);
 }
 
 /* The same with blocks, as malloc and free do it. */
@@ -110,14 +117,14 @@ static void pass_block(size_t bytes)
 {
     const struct large_request request = {bytes, HAK_ORDINARY_ALIGNMENT, LARGE_ANY, LARGE_PACKED};
     for (int i = 0; i < 2; i++) {
-        char *block = hak_large_take_last(&caches[0], bytes);
+        char *block = hak_large_take_recent(&caches[0], bytes);
         if (block == NULL)
             block = hak_large_take_in(NULL, &request);
         MUST(block != NULL && hak_large_usable_bytes(block, "test") >= bytes);
         for (size_t at = 0; at < bytes; at += HAK_GRANULE_BYTES)
             *(uint64_t *)(block + at) = interleave_self();
         struct span *displaced = NULL;
-        if (hak_large_give_last(&caches[0], block, &displaced) == 0)
+        if (!hak_large_give_recent(&caches[0], block, &displaced))
             hak_large_give(block);
         if (displaced != NULL) {
             interleave_note(DISPLACED);
@@ -145,7 +152,7 @@ static void sum(void)
 static void drop_all(void)
 {
     for (int i = 0; i < 2; i++) {
-        hak_span_cache_gather_last(&caches[i]);
+        hak_span_cache_gather_recent(&caches[i]);
         hak_span_cache_drop(&caches[i], UINT64_MAX, 0, 0);
     }
 }
@@ -158,7 +165,7 @@ static void all_is_free(void)
     MUST(hak_span_heap_is_sound());
 }
 
-/* Only a cache that was used has a last one: it begins with a span that is kept. */
+/* Only a cache that was used has recent ones: it begins with a span that is kept. */
 static const struct harness harnesses[] = {
     {"two take and give", NULL, {take_and_give, take_more_and_give}, all_is_free, 2, 1, 0},
     {"one cuts", NULL, {take_and_give, take_and_cut}, all_is_free, 2, 0, 0},
@@ -169,9 +176,9 @@ static const struct harness harnesses[] = {
      1,
      0,
      0},
-    {"the last one", keep_in_first, {pass_two, pass_two}, all_is_free, 2, 1, 0},
+    {"recent ones", keep_in_first, {pass_two, pass_two}, all_is_free, 2, 1, 0},
     {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
-    {"the last one of two sizes", keep_in_first, {pass_two, pass_three}, all_is_free, 2, 0, 0},
+    {"recent ones of two sizes", keep_in_first, {pass_two, pass_three}, all_is_free, 2, 0, 0},
     {"a block", keep_in_first, {pass_block_of_two, pass_block_of_two}, all_is_free, 1, 1, 0},
     {"blocks of two sizes",
      keep_in_first,
@@ -199,7 +206,7 @@ TEST(every_order_of_spans_is_needed)
     static const struct kept_order kept[] = {
         {"hak_large_withdraw cas acquire: without acquire",
          "orders a free behind a competing one, which is a mistake of the program; what a correct "
-         "one hands over is ordered by exchange_last"},
+         "one hands over is ordered by hak_recent_exchange"},
         {"hak_span_clean_bytes load acquire: without acquire",
          "what is known is read behind it (heap/limit.c), and becomes more only where the window "
          "grows, which asks the kernel"},

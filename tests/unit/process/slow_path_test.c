@@ -15,7 +15,7 @@
 
 #define BYTES ((size_t)300000)
 /* Enough that a page of 4 KiB holds nothing but records of their spans, and that a cache may keep
- * two of these besides the last one. */
+ * two of these besides the recent ones. */
 enum { BLOCKS = 64, WATCHED = 40 };
 /* At the next three slow operations no tick comes, which would leave the cache idle. */
 #define BETWEEN_TICKS (250 * HAK_SLOW_OPERATIONS_PER_LOOK + 1)
@@ -39,7 +39,7 @@ static void protect_record(int protection)
     CHECK_EQ(mprotect((void *)page, page_bytes, protection), 0);
 }
 
-/* From the next block on that is freed, the cache of spans has a last one. */
+/* From the next block on that is freed, the cache of spans has recent ones. */
 static void put_in_use(void)
 {
     CHECK(hak_process_start());
@@ -86,6 +86,13 @@ TEST(the_cache_is_idle_when_a_large_block_has_come_or_gone)
     CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.hits) - hits, 1);
 }
 
+/* Its span is in the first place, that of another block in none. */
+static bool is_recent(const struct span *span)
+{
+    const struct recent_spans *recent = &hak_heap_own()->spans.recent;
+    return hak_recent_span(hak_load_relaxed(&recent->places[0])) == span;
+}
+
 static void allocate(int number)
 {
     CHECK_EQ(number, SIGSEGV);
@@ -100,26 +107,26 @@ TEST(the_cache_is_busy_while_a_large_block_comes_or_goes)
     hak_free(block);
     CHECK_EQ(interruptions, 1);
     CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
-    CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.last), watched);
+    CHECK(is_recent(watched));
     protect_record(PROT_READ);
     CHECK_EQ(hak_malloc(BYTES), block);
     CHECK_EQ(interruptions, 2);
     CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
 }
 
-static void take_the_last_place(int number)
+static void take_its_place(int number)
 {
     allocate(number);
     hak_free(hak_malloc(2 * BYTES));
-    CHECK(hak_load_relaxed(&hak_heap_own()->spans.last) != NULL);
+    CHECK_EQ(hak_recent_count(&hak_heap_own()->spans.recent), 1);
 }
 
 TEST(a_span_that_came_in_between_joins_the_others)
 {
-    watch(take_the_last_place);
+    watch(take_its_place);
     hak_free(block);
     CHECK_EQ(interruptions, 1);
-    CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.last), watched);
+    CHECK(is_recent(watched));
     CHECK_EQ(hak_span_caches_sum().count, 2);
     CHECK_EQ(hak_cache_state(hak_thread_cache()), CACHE_IDLE);
     CHECK_EQ(hak_malloc(BYTES), block);

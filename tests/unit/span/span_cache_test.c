@@ -113,54 +113,90 @@ TEST(a_block_that_comes_and_goes_needs_no_lock)
     CHECK_EQ(hak_span_caches_sum().count, 0);
 }
 
-/* The others are behind the lock, which this thread holds. */
-TEST(the_last_one_is_taken_and_put_without_the_lock_of_its_heap)
+static void put_recent(struct span_cache *cache, struct span *span)
 {
-    char *first = first_of_many(), *second = hak_malloc(300000);
-    hak_free(first);
-    hak_free(second);
-    struct heap *heap = hak_heap_enter();
-    CHECK(heap != NULL && heap == hak_heap_near());
-    CHECK_EQ(hak_malloc(300000), second);
-    hak_free(second);
-    hak_heap_leave(heap);
-    CHECK_EQ(hak_span_caches_sum().count, 2);
-    CHECK_EQ(hak_malloc(300000), second);
-    CHECK_EQ(hak_malloc(300000), first);
+    _Atomic uintptr_t *place = hak_recent_place_for(&cache->recent, span->count);
+    CHECK(place != NULL);
+    CHECK_EQ(hak_recent_put(place, span), NULL);
 }
 
-TEST(a_last_one_that_does_not_fit_stays_where_it_is)
+/* The others are behind the lock, which this thread holds. */
+TEST(recent_ones_are_taken_and_put_without_the_lock_of_their_heap)
+{
+    static const size_t bytes[] = {140000, 200000, 300000}; /* three, four and five granules */
+    void *blocks[3];
+    hak_free(first_of_many());
+    hak_malloc_trim(0); /* it is in use, and empty */
+    for (int i = 0; i < 3; i++)
+        blocks[i] = hak_malloc(bytes[i]);
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && heap == hak_heap_near());
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3; i++)
+            hak_free(blocks[i]);
+        CHECK_EQ(hak_recent_count(&heap->spans.recent), 3);
+        for (int i = 2; i >= 0; i--)
+            CHECK_EQ(hak_malloc(bytes[i]), blocks[i]);
+    }
+    hak_heap_leave(heap);
+    CHECK_EQ(hak_span_caches_sum().hits, 9);
+}
+
+/* Sizes of one program, then of another: the first ones do not stay for ever. */
+TEST(the_place_of_those_that_do_not_come_back_is_taken)
+{
+    hak_free(first_of_many());
+    void *shorts[] = {hak_malloc(150000), hak_malloc(150000), hak_malloc(150000),
+                      hak_malloc(150000)};
+    void *block = hak_malloc(1000000);
+    for (uint32_t i = 0; i < 4; i++)
+        hak_free(shorts[i]);
+    struct recent_spans *recent = &hak_heap_near()->spans.recent;
+    CHECK_EQ(hak_recent_bytes(recent), 12 * HAK_GRANULE_BYTES);
+    hak_free(block);
+    CHECK(hak_recent_bytes(recent) <= HAK_RECENT_GRANULES_MOST * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_malloc(1000000), block);
+    CHECK_EQ(hak_large_live_count(), 1);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_recent_one_that_does_not_fit_stays_where_it_is)
 {
     static struct span_cache cache;
     struct span *unfit, *span = take(5, 1), *other = take(6, 1);
-    CHECK_EQ(hak_span_cache_put_last(&cache, span), span);
+    CHECK(!hak_span_cache_is_in_use(&cache));
     hak_span_cache_put(&cache, other);
-    CHECK_EQ(hak_span_cache_put_last(&cache, span), NULL);
+    CHECK(hak_span_cache_is_in_use(&cache));
+    put_recent(&cache, span);
     CHECK_EQ(hak_span_caches_sum().count, 2);
-    CHECK_EQ(hak_span_cache_take_last(&cache, 6, 1, &unfit), NULL);
-    CHECK_EQ(hak_span_cache_take_last(&cache, 3, 1, &unfit), NULL);
+    CHECK_EQ(hak_span_caches_sum().bytes, 11 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 6, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 3, &unfit), NULL);
     CHECK_EQ(unfit, NULL);
-    CHECK_EQ(hak_span_cache_take_last(&cache, 4, 1, &unfit), span);
-    CHECK_EQ(hak_span_cache_take_last(&cache, 4, 1, &unfit), NULL);
-    CHECK_EQ(hak_span_cache_put_last(&cache, span), NULL);
-    hak_span_cache_gather_last(&cache);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, &unfit), span);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, &unfit), NULL);
+    put_recent(&cache, span);
+    hak_span_cache_gather_recent(&cache);
     CHECK_EQ(hak_load_relaxed(&cache.count), 2);
+    CHECK_EQ(hak_recent_count(&cache.recent), 0);
     CHECK(hak_span_cache_is_sound(&cache));
 }
 
-/* However many there are: the last one joins them first. */
-TEST(a_full_cache_with_a_last_one_drops_them_all)
+/* However many there are: the recent ones join them first. */
+TEST(a_full_cache_with_recent_ones_drops_them_all)
 {
     static struct span_cache cache;
     for (uint32_t i = 0; i < HAK_SPAN_CACHE_SLOTS; i++)
         hak_span_cache_put(&cache, take(3, 1));
-    for (int i = 0; i < 3; i++) {
-        CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
+    for (uint32_t recent = 1; recent <= HAK_RECENT_PLACES; recent++) {
+        for (uint32_t i = 0; i < recent; i++)
+            put_recent(&cache, take(3, 1));
         hak_large_drop_cached(&cache, 0, SIZE_MAX, UINT32_MAX);
         CHECK_EQ(hak_load_relaxed(&cache.count), HAK_SPAN_CACHE_SLOTS);
         CHECK(hak_span_cache_is_sound(&cache));
     }
-    CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
+    for (uint32_t i = 0; i < HAK_RECENT_PLACES; i++)
+        put_recent(&cache, take(3, 1));
     hak_large_drop_cached(&cache, UINT64_MAX, 0, 0);
     CHECK_EQ(hak_span_caches_sum().count, 0);
 }
@@ -180,17 +216,22 @@ TEST(a_cache_stays_within_its_share)
 {
     enum { COUNT = 200 };
     static void *blocks[COUNT];
+    size_t longest = HAK_SPAN_CACHE_BYTES_MOST, recent_most_bytes = 0;
     for (size_t i = 0; i < COUNT; i++)
         blocks[i] = hak_malloc(200000 + i % 8 * 100000);
     size_t peak = hak_large_peak_bytes();
     CHECK_EQ(peak, hak_large_live_bytes());
+    size_t most = hak_least(peak / 100 * hak_policy_read(span_cache_percent),
+                            hak_policy_read(span_cache_bytes));
     for (size_t i = 0; i < COUNT; i++) {
         hak_free(blocks[i]);
-        CHECK(hak_span_caches_sum().bytes <=
-              hak_least(peak / 100 * hak_policy_read(span_cache_percent),
-                        hak_policy_read(span_cache_bytes)));
+        const struct span_cache *cache = &hak_heap_near()->spans;
+        size_t recent_bytes = hak_recent_bytes(&cache->recent);
+        recent_most_bytes = hak_most(recent_most_bytes, recent_bytes);
+        CHECK(recent_bytes <= longest);
+        CHECK(hak_span_caches_sum().bytes - recent_bytes <= most);
     }
-    CHECK(hak_span_caches_sum().bytes > 0);
+    CHECK(recent_most_bytes > longest / 2 && hak_span_caches_sum().bytes > recent_most_bytes);
     CHECK(hak_span_cache_is_sound(&hak_heap_near()->spans));
     CHECK_EQ(hak_large_live_bytes(), 0);
 }
@@ -260,8 +301,8 @@ TEST(a_cache_that_misses_is_passed_by_until_sizes_repeat)
         CHECK(hak_span_cache_is_useful(&cache));
 }
 
-/* 63 frees pass it by, the next one makes its span the last one. */
-TEST(a_cache_that_is_passed_by_is_used_again_when_the_last_one_serves)
+/* 63 frees pass it by, the next one makes its span a recent one. */
+TEST(a_cache_that_is_passed_by_is_used_again_when_a_recent_one_serves)
 {
     static struct span_cache cache;
     struct span *unfit, *span = take(3, 1);
@@ -271,23 +312,36 @@ TEST(a_cache_that_is_passed_by_is_used_again_when_the_last_one_serves)
     for (uint32_t i = 0; i < HAK_SPAN_CACHE_MISSES_MOST * HAK_SPAN_CACHE_PROBE; i++) {
         if (!hak_span_cache_is_useful(&cache))
             continue;
-        CHECK_EQ(hak_span_cache_put_last(&cache, span), NULL);
-        CHECK_EQ(hak_span_cache_take_last(&cache, 3, 1, &unfit), span);
+        put_recent(&cache, span);
+        CHECK_EQ(hak_span_cache_take_recent(&cache, 3, &unfit), span);
     }
     for (uint32_t i = 0; i < 2 * HAK_SPAN_CACHE_PROBE; i++)
         CHECK(hak_span_cache_is_useful(&cache));
 }
 
-TEST(a_last_one_that_never_fits_counts_as_a_miss)
+TEST(a_request_that_no_recent_one_fits_counts_as_a_miss)
 {
     static struct span_cache cache;
     struct large_request request = {9 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
     hak_span_cache_put(&cache, take(3, 1));
     CHECK(hak_span_cache_take(&cache, 3, 1) != NULL);
-    CHECK_EQ(hak_span_cache_put_last(&cache, take(3, 1)), NULL);
+    CHECK_EQ(hak_large_find_recent(&cache, &request), NULL);
+    CHECK_EQ(hak_load_relaxed(&cache.misses), 0); /* there was none */
+    put_recent(&cache, take(3, 1));
     for (uint32_t i = 0; i < HAK_SPAN_CACHE_USELESS; i++)
-        CHECK_EQ(hak_large_find_last(&cache, &request), NULL);
+        CHECK_EQ(hak_large_find_recent(&cache, &request), NULL);
     CHECK(hak_load_relaxed(&cache.misses) >= HAK_SPAN_CACHE_USELESS);
+}
+
+TEST(a_block_aligned_to_granules_is_looked_for_among_the_others)
+{
+    static struct span_cache cache;
+    struct large_request request = {3 * HAK_GRANULE_BYTES, 2 * HAK_GRANULE_BYTES, LARGE_ANY,
+                                    LARGE_ROOMY};
+    hak_span_cache_put(&cache, take(5, 1));
+    put_recent(&cache, take(3, 2));
+    CHECK_EQ(hak_large_find_recent(&cache, &request), NULL);
+    CHECK_EQ(hak_recent_count(&cache.recent), 1);
 }
 
 static _Atomic int is_over;
@@ -302,7 +356,7 @@ static void *use_large_blocks_on_processor_1(void *unused)
     return unused;
 }
 
-/* Or two processors would take the last one from each other. */
+/* Or two processors would take the recent ones from each other. */
 TEST(a_processor_whose_threads_use_large_blocks_only_gets_a_heap)
 {
     pthread_t other;
@@ -317,8 +371,8 @@ TEST(a_processor_whose_threads_use_large_blocks_only_gets_a_heap)
     CHECK_EQ(hak_heap_count(), 2);
 }
 
-/* Each is the last one at a visit. */
-TEST(visits_keep_no_more_last_ones_than_the_cache_may_have)
+/* Each is a recent one at a visit. */
+TEST(visits_keep_no_more_recent_ones_than_the_cache_may_have)
 {
     enum { COUNT = 16 };
     static void *blocks[COUNT];

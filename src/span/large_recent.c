@@ -5,10 +5,10 @@
 #include "span/large_block.h"
 #include "span/span_cache.h"
 
-void *hak_large_take_last(struct span_cache *cache, size_t bytes)
+void *hak_large_take_recent(struct span_cache *cache, size_t bytes)
 {
     struct span *unfit;
-    struct span *span = hak_span_cache_take_last(cache, hak_large_granules(bytes), 1, &unfit);
+    struct span *span = hak_span_cache_take_recent(cache, hak_large_granules(bytes), &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
     if (span == NULL)
@@ -19,15 +19,17 @@ void *hak_large_take_last(struct span_cache *cache, size_t bytes)
         hak_large_colour_bytes(span->first, hak_span_bytes(span) - bytes, HAK_ORDINARY_ALIGNMENT));
 }
 
-size_t hak_large_give_last(struct span_cache *cache, void *block, struct span **displaced)
+bool hak_large_give_recent(struct span_cache *cache, void *block, struct span **displaced)
 {
     struct span *span = hak_span_named_at(hak_granule_of(block));
+    _Atomic uintptr_t *place;
     if (span == NULL || span->group != NULL || hak_load_relaxed(&span->user) != block ||
-        !hak_span_cache_wants_last(cache) || !hak_large_may_keep(span))
-        return 0;
-    size_t bytes = hak_span_bytes(span);
+        !hak_span_cache_is_in_use(cache) || !hak_span_cache_serves(cache) ||
+        !hak_large_may_keep(span) ||
+        (place = hak_recent_place_for(&cache->recent, span->count)) == NULL)
+        return false;
     hak_huge_block_end(span);
     hak_large_withdraw(span, block);
-    *displaced = hak_span_cache_put_last(cache, span);
-    return bytes;
+    *displaced = hak_recent_put(place, span);
+    return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/span/large_last_test.c - the span of the block that was freed last serves the next
- * one, or everything stays as it was. */
+/* tests/unit/span/large_recent_test.c - the spans of blocks that were freed last serve the next
+ * ones, or everything stays as it was. */
 #define _GNU_SOURCE
 #include "api/api.h"
 #include "check.h"
@@ -20,7 +20,7 @@ static struct span *span_of(const void *block)
     return hak_span_named_at(hak_granule_of(block));
 }
 
-/* A cache that is in use: such have a last span. */
+/* A cache that is in use: such have recent spans. */
 static struct span_cache *cache_put_in_use(void)
 {
     static struct span_cache cache;
@@ -44,15 +44,15 @@ TEST(a_block_is_freed_and_taken_again_where_it_was)
     size_t held_bytes = hak_large_held_bytes();
     CHECK(span_of(block)->began_as_zeros);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(hak_large_give_last(cache, block, &displaced), 5 * HAK_GRANULE_BYTES);
+        CHECK(hak_large_give_recent(cache, block, &displaced));
         CHECK_EQ(displaced, NULL);
         CHECK(!hak_large_is_block(block));
-        CHECK_EQ(hak_large_take_last(cache, BYTES), block);
+        CHECK_EQ(hak_large_take_recent(cache, BYTES), block);
         CHECK(hak_large_is_block(block));
         CHECK(!span_of(block)->began_as_zeros);
         CHECK_EQ(hak_large_usable_bytes(block, "test"), usable_bytes);
     }
-    CHECK_EQ(hak_large_take_last(cache, BYTES), NULL);
+    CHECK_EQ(hak_large_take_recent(cache, BYTES), NULL);
     CHECK_EQ(hak_large_held_bytes(), held_bytes);
     CHECK_EQ(hak_load_relaxed(&cache->hits), 3);
 }
@@ -69,10 +69,10 @@ TEST(blocks_that_fit_lie_in_the_span_and_others_leave_it)
                                          3 * HAK_GRANULE_BYTES, HAK_CLASS_BYTES_MAX + 1};
     for (size_t i = 0; i < sizeof fit_bytes / sizeof *fit_bytes; i++) {
         span_of(block)->lean_count = 5;
-        CHECK(hak_large_give_last(cache, block, &displaced) != 0);
+        CHECK(hak_large_give_recent(cache, block, &displaced));
         for (size_t j = 0; j < sizeof unfit_bytes / sizeof *unfit_bytes; j++)
-            CHECK_EQ(hak_large_take_last(cache, unfit_bytes[j]), NULL);
-        block = hak_large_take_last(cache, fit_bytes[i]);
+            CHECK_EQ(hak_large_take_recent(cache, unfit_bytes[j]), NULL);
+        block = hak_large_take_recent(cache, fit_bytes[i]);
         CHECK_EQ(hak_granule_of(block), granule);
         bool is_exact = fit_bytes[i] > 4 * HAK_GRANULE_BYTES;
         CHECK_EQ(span_of(block)->lean_count, is_exact ? 0 : 5);
@@ -86,9 +86,10 @@ TEST(blocks_that_fit_lie_in_the_span_and_others_leave_it)
 /* The block is live, and no other is there. */
 static void stays(struct span_cache *cache, void *block)
 {
-    struct span *displaced, *last = hak_load_relaxed(&cache->last);
-    CHECK_EQ(hak_large_give_last(cache, block, &displaced), 0);
-    CHECK_EQ(hak_load_relaxed(&cache->last), last);
+    struct span *displaced;
+    uint32_t count = hak_recent_count(&cache->recent);
+    CHECK(!hak_large_give_recent(cache, block, &displaced));
+    CHECK_EQ(hak_recent_count(&cache->recent), count);
     CHECK(hak_large_is_block(block));
 }
 
@@ -105,6 +106,7 @@ TEST(what_goes_another_way_is_left_alone)
     hak_large_join(grouped, &group);
     stays(cache, grouped);
     void *first = take_large(BYTES, 16, LARGE_ANY), *second = take_large(BYTES, 16, LARGE_ANY);
+    void *long_one = take_large(13 * HAK_GRANULE_BYTES, HAK_GRANULE_BYTES, LARGE_ANY);
     hak_store_relaxed(&cache->misses, HAK_SPAN_CACHE_USELESS);
     stays(cache, first);
     hak_store_relaxed(&cache->misses, 0);
@@ -115,9 +117,12 @@ TEST(what_goes_another_way_is_left_alone)
     hak_store_relaxed(&hak_region.mapped_bytes, hak_region_most_bytes());
     stays(cache, first); /* granules are scarce */
     hak_store_relaxed(&hak_region.mapped_bytes, mapped_bytes);
-    CHECK(hak_large_give_last(cache, first, &displaced) != 0);
-    stays(cache, second); /* there is a last one */
-    CHECK_EQ(hak_large_take_last(cache, BYTES), first);
+    CHECK(hak_large_give_recent(cache, first, &displaced));
+    stays(cache, long_one); /* together they would be too long */
+    CHECK(hak_large_give_recent(cache, second, &displaced));
+    CHECK_EQ(displaced, NULL);
+    CHECK_EQ(hak_large_take_recent(cache, BYTES), first);
+    CHECK_EQ(hak_large_take_recent(cache, BYTES), second);
 }
 
 TEST(a_small_program_keeps_no_span)
@@ -129,15 +134,15 @@ TEST(a_small_program_keeps_no_span)
     stays(cache, block);
     hak_big_cache_note_given_up(1, false);
     struct span *displaced;
-    CHECK(hak_large_give_last(cache, block, &displaced) != 0);
+    CHECK(hak_large_give_recent(cache, block, &displaced));
 }
 
 static void give_twice(struct span_cache *cache, void *block)
 {
     struct span *displaced;
-    CHECK(hak_large_give_last(cache, block, &displaced) != 0);
-    hak_span_cache_gather_last(cache);
-    CHECK_EQ(hak_large_give_last(cache, block, &displaced), 0);
+    CHECK(hak_large_give_recent(cache, block, &displaced));
+    hak_span_cache_gather_recent(cache);
+    CHECK(!hak_large_give_recent(cache, block, &displaced));
     hak_large_give(block);
 }
 
@@ -146,8 +151,8 @@ TEST(misuse_is_left_to_the_other_way_which_reports_it)
     struct span_cache *cache = cache_in_use();
     struct span *displaced;
     char *block = take_large(BYTES, 16, LARGE_ANY);
-    CHECK_EQ(hak_large_give_last(cache, block + 16, &displaced), 0);
-    CHECK_EQ(hak_large_give_last(cache, block + HAK_GRANULE_BYTES, &displaced), 0);
+    CHECK(!hak_large_give_recent(cache, block + 16, &displaced));
+    CHECK(!hak_large_give_recent(cache, block + HAK_GRANULE_BYTES, &displaced));
     CHECK_ABORTS(give_twice(cache, block), "double free");
     CHECK(hak_large_is_block(block));
 }
@@ -157,12 +162,12 @@ TEST(the_longest_block_of_a_cache_is_served_too)
     struct span_cache *cache = cache_in_use();
     struct span *displaced;
     void *block = take_large(HAK_SPAN_CACHE_BYTES_MOST, HAK_GRANULE_BYTES, LARGE_ANY);
-    CHECK_EQ(hak_large_give_last(cache, block, &displaced), HAK_SPAN_CACHE_BYTES_MOST);
-    CHECK_EQ(hak_large_take_last(cache, HAK_SPAN_CACHE_BYTES_MOST), block);
+    CHECK(hak_large_give_recent(cache, block, &displaced));
+    CHECK_EQ(hak_large_take_recent(cache, HAK_SPAN_CACHE_BYTES_MOST), block);
 }
 
 /* Whoever looks in two places for one block must not count two misses. */
-TEST(a_request_that_the_last_one_does_not_fit_is_one_miss)
+TEST(a_request_that_no_recent_span_fits_is_one_miss)
 {
     stay_here();
     hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
@@ -174,7 +179,7 @@ TEST(a_request_that_the_last_one_does_not_fit_is_one_miss)
     CHECK(hak_malloc(BYTES) != NULL);
     void *block = hak_malloc(BYTES);
     hak_free(block);
-    CHECK(hak_load_relaxed(&heap->spans.last) != NULL);
+    CHECK_EQ(hak_recent_count(&heap->spans.recent), 1);
     CHECK_EQ(hak_load_relaxed(&heap->spans.count), 0);
     uint32_t misses = hak_load_relaxed(&heap->spans.misses);
     CHECK(hak_malloc(2 * BYTES) != NULL);
