@@ -302,7 +302,7 @@ void *hak_reallocarray(void *block, size_t count, size_t bytes)
     return hak_realloc(block, hak_product(count, bytes));
 }
 
-size_t hak_malloc_usable_size(void *block)
+static HAK_NOINLINE size_t usable_slow(void *block)
 {
     const char *what = "invalid malloc_usable_size";
     if (block == NULL)
@@ -315,6 +315,12 @@ size_t hak_malloc_usable_size(void *block)
     if (HAK_UNLIKELY(hak_zero_size_holds(block)) && !hak_zero_size_is_live(block))
         hak_misuse(what, block, 0, "already free");
     return usable_bytes(block, what);
+}
+
+size_t hak_malloc_usable_size(void *block)
+{
+    const struct slab *slab = ordinary_slab_of(block);
+    return HAK_LIKELY(slab != NULL) ? slab->block_bytes : usable_slow(block);
 }
 
 HAK_LIBC_ALIAS(calloc, hak_calloc)

@@ -315,10 +315,10 @@ size_t hak_flush_spans_most(void)
     return hak_least(share, hak_policy_read(span_cache_bytes));
 }
 
-/* What the cache that is near has apart from the others. */
+/* What the processor's cache has apart from the others. */
 static size_t recent_bytes(void)
 {
-    const struct heap *heap = hak_heap_near();
+    const struct heap *heap = hak_heap_own();
     return heap == NULL ? 0 : hak_recent_bytes(&heap->spans.recent);
 }
 
@@ -342,20 +342,17 @@ void hak_flush_span(struct span *span)
         hak_large_give_up(span);
 }
 
-/* Makes it one of the recent spans; others leave in its stead, as soon as it is. */
+/* Makes it one of the recent spans; others leave in its stead. */
 static void keep_recent(struct recent_spans *recent, struct span *span)
 {
-    struct span *left[HAK_RECENT_PLACES + 1];
-    uint32_t count = 0;
     _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
-    while (place == NULL && count < HAK_RECENT_PLACES) {
-        left[count++] = hak_recent_pop(recent);
-        place = hak_recent_place_for(recent, span->count);
-    }
-    left[count++] = place == NULL ? span : hak_recent_put(place, span);
-    for (uint32_t i = 0; i < count; i++)
-        if (left[i] != NULL)
-            hak_flush_span(left[i]);
+    struct span *left =
+        place != NULL ? hak_recent_put(place, span) : hak_recent_replace(recent, span);
+    do {
+        if (left != NULL)
+            hak_flush_span(left);
+        left = hak_recent_pop_excess(recent);
+    } while (left != NULL);
 }
 
 void hak_flush_large(void *block)

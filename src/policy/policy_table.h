@@ -31,8 +31,8 @@
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
       "maximum in one heap's span cache: spans of freed large blocks of up to 1 MiB")              \
     X(span_cache_percent, 12, 0, 100,                                                              \
-      "maximum in all span caches, of the peak of live large blocks; each may keep 1 MiB and one " \
-      "span")                                                                                      \
+      "maximum in all span caches, of the peak of live large blocks; each may keep 1 MiB, and "    \
+      "as much in the last four")                                                                  \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for this long are shrunk")                    \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory is returned to the kernel after this time")   \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \

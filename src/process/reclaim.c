@@ -106,8 +106,8 @@ static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
-/* Of the cache of the heap, which is held: what is old, and what was the last one at each of many
- * visits and is too much by now. */
+/* Of the cache of the heap, which is held: what is old, and what was recent at many visits and is
+ * too much by now. */
 static void drop_old_spans(struct heap *heap, uint64_t before_ms)
 {
     size_t most = hak_most(hak_flush_spans_most(), HAK_SPAN_CACHE_BYTES_MOST);

@@ -138,9 +138,8 @@ struct span *hak_large_find(struct span_cache *cache, const struct large_request
 struct span *hak_large_find_recent(struct span_cache *cache, const struct large_request *request)
 {
     struct span *unfit;
-    if (alignment_granules(request) != 1)
-        return NULL;
-    struct span *span = hak_span_cache_take_recent(cache, least_granules(request), &unfit);
+    struct span *span = hak_span_cache_take_recent(cache, least_granules(request),
+                                                   alignment_granules(request), &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
     if (span == NULL)

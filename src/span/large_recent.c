@@ -8,7 +8,7 @@
 void *hak_large_take_recent(struct span_cache *cache, size_t bytes)
 {
     struct span *unfit;
-    struct span *span = hak_span_cache_take_recent(cache, hak_large_granules(bytes), &unfit);
+    struct span *span = hak_span_cache_take_recent(cache, hak_large_granules(bytes), 1, &unfit);
     if (HAK_UNLIKELY(unfit != NULL))
         hak_large_release(unfit);
     if (span == NULL)

@@ -5,7 +5,8 @@
  * Invariants  a place has a span's record and, in the bits below its alignment, the granules of the
  *             span, so that a look needs no record. Who exchanges a place for another value has
  *             what was there. Together they have no more than HAK_RECENT_GRANULES_MOST, but for
- *             what threads put there at the same time.
+ *             what threads put there at the same time. Of more than HAK_RECENT_GRANULES_MASK the
+ *             sum is wrong: then one more is let in.
  * Threads     any.
  * Tests       tests/unit/span/recent_spans_test.c, tests/interleave/span_interleave.c
  */
@@ -26,6 +27,7 @@ struct recent_spans {
 
 /* Records are aligned to cache lines. */
 #define HAK_RECENT_GRANULES_MASK ((uintptr_t)HAK_CACHE_LINE_BYTES - 1)
+hak_static_assert(HAK_RECENT_GRANULES_MOST <= HAK_RECENT_GRANULES_MASK, "a span's granules fit");
 
 HAK_INLINE struct span *hak_recent_span(uintptr_t value)
 {
@@ -96,8 +98,20 @@ HAK_INLINE struct span *hak_recent_put(_Atomic uintptr_t *place, struct span *sp
     return hak_recent_span(hak_recent_exchange(place, (uintptr_t)span | span->count));
 }
 
-/* Takes out the one that has been there longest, or so; NULL: there is none. */
+/* The same as hak_recent_take, of those whose address is a multiple of `fit.alignment` granules.
+ * The first one that fits will do. */
+struct span *hak_recent_take_aligned(struct recent_spans *recent, struct span_fit fit,
+                                     uint32_t most, struct span **unfit);
+
+/* Puts a span in the place of the one that came first, or so. Returns that one; NULL: the place was
+ * empty. */
+struct span *hak_recent_replace(struct recent_spans *recent, struct span *span);
+
+/* Takes out the one that came first, or so; NULL: there is none. */
 struct span *hak_recent_pop(struct recent_spans *recent);
+
+/* The same while there are more granules than may be. */
+struct span *hak_recent_pop_excess(struct recent_spans *recent);
 
 /* How many there are, and their bytes. */
 uint32_t hak_recent_count(const struct recent_spans *recent);

@@ -59,6 +59,12 @@ HAK_INLINE size_t hak_span_bytes(const struct span *span)
     return (size_t)span->count << HAK_GRANULE_SHIFT;
 }
 
+/* Whether its address is a multiple of so many granules, a power of two. */
+HAK_INLINE bool hak_span_is_aligned(const struct span *span, uint32_t alignment)
+{
+    return (((hak_region.base >> HAK_GRANULE_SHIFT) + span->first) & (alignment - 1)) == 0;
+}
+
 /* The span that the tag of its first granule names, NULL: none. It has a live block, or is in a
  * span cache. For threads that do not have it: a hint. */
 HAK_INLINE struct span *hak_span_named_at(size_t granule)

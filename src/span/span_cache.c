@@ -2,6 +2,7 @@
 #include "span/span_cache.h"
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "os/os.h"
 #include "span/span_heap.h"
 
@@ -31,11 +32,6 @@ static void close_gap(struct span_cache *cache, uint32_t first, uint32_t removed
     hak_store_relaxed(&cache->bytes, hak_load_relaxed(&cache->bytes) - bytes);
 }
 
-static bool is_aligned(uint32_t granule, uint32_t alignment)
-{
-    return (((hak_region.base >> HAK_GRANULE_SHIFT) + granule) & (alignment - 1)) == 0;
-}
-
 static void note_search(struct span_cache *cache, bool is_miss)
 {
     uint32_t misses = hak_load_relaxed(&cache->misses);
@@ -55,7 +51,7 @@ static uint32_t longest_for(uint32_t count)
 static bool fits(const struct span *span, uint32_t count, uint32_t alignment)
 {
     return span->count >= count && span->count <= longest_for(count) &&
-           is_aligned(span->first, alignment);
+           hak_span_is_aligned(span, alignment);
 }
 
 static struct span *serve(struct span *span, uint32_t count)
@@ -66,9 +62,14 @@ static struct span *serve(struct span *span, uint32_t count)
 }
 
 struct span *hak_span_cache_take_recent(struct span_cache *cache, uint32_t count,
-                                        struct span **unfit)
+                                        uint32_t alignment, struct span **unfit)
 {
-    struct span *span = hak_recent_take(&cache->recent, count, longest_for(count), unfit);
+    struct recent_spans *recent = &cache->recent;
+    uint32_t most = longest_for(count);
+    struct span_fit fit = {count, alignment, 0};
+    struct span *span = HAK_LIKELY(alignment == 1)
+                            ? hak_recent_take(recent, count, most, unfit)
+                            : hak_recent_take_aligned(recent, fit, most, unfit);
     if (span == NULL)
         return NULL;
     hak_counter_add_here(&cache->hits, (size_t)1);
@@ -116,6 +117,7 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
 void hak_span_cache_put(struct span_cache *cache, struct span *span)
 {
     uint32_t count = hak_load_relaxed(&cache->count);
+    hak_assert(count < sizeof cache->spans / sizeof cache->spans[0]);
     if (HAK_UNLIKELY(hak_load_relaxed(&cache->is_listed) == 0))
         list(cache);
     span->freed_ms = hak_os_clock_ms();

@@ -6,8 +6,8 @@
  * Invariants  what is in it is in state SPAN_USED, holds no block and was not moved by realloc. It
  *             keeps its tag: to write it each time would share lines of the tables with other
  *             processors. The oldest comes first; the recent ones (span/recent_spans.h) are apart,
- *             and join the others when newer ones take their places, if there is room. A cache
- *             stays on the list for ever: records of heaps are never freed.
+ *             and join the others at a visit, or when newer ones take their places, if there is
+ *             room. A cache stays on the list for ever: records of heaps are never freed.
  * Threads     the one inside the heap; any thread has the recent ones, and reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
@@ -34,8 +34,9 @@ struct span_cache {
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     _Atomic size_t hits;
-    struct span *spans[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES]; /* recent ones, to be dropped */
-    struct span_cache *next;                                      /* constant once listed */
+    /* The last four: recent ones, to be dropped. */
+    struct span *spans[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES];
+    struct span_cache *next; /* constant once listed */
     _Atomic uint32_t is_listed;
 };
 
@@ -63,7 +64,7 @@ HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
 /* A recent span that fits as those below do; NULL: there is none. *unfit: one that came in between,
  * and is to go elsewhere; or NULL. */
 struct span *hak_span_cache_take_recent(struct span_cache *cache, uint32_t count,
-                                        struct span **unfit);
+                                        uint32_t alignment, struct span **unfit);
 
 /* No recent span fits a request: a miss, if there are any and the others are not searched next. */
 void hak_span_cache_note_unfit(struct span_cache *cache);

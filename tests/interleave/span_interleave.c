@@ -74,20 +74,32 @@ static void keep_in_second(void)
     keep_in(&caches[1]);
 }
 
-/* Has a place been found, a thread that is held up there finds it taken. */
+/* Where a place was found, another thread may be faster. */
 static void put_recent(struct span *span)
 {
-    _Atomic uintptr_t *place = hak_recent_place_for(&caches[0].recent, span->count);
-    struct span *left = place == NULL ? span : hak_recent_put(place, span);
+    struct recent_spans *recent = &caches[0].recent;
+    _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
+    struct span *left =
+        place == NULL ? hak_recent_replace(recent, span) : hak_recent_put(place, span);
     if (left != NULL)
         hak_span_give(left);
+}
+
+/* As a visit does it. */
+static void gather(void)
+{
+    struct span *span = hak_recent_pop(&caches[0].recent);
+    if (span == NULL)
+        return;
+    *(uint64_t *)hak_granule_address(span->first) = interleave_self();
+    hak_span_give(span);
 }
 
 /* A buffer that comes and goes, without a lock; what is displaced, or does not fit, goes back. */
 static void pass_recent(uint32_t count)
 {
     for (int i = 0; i < 2; i++) {
-        struct span *unfit, *span = hak_span_cache_take_recent(&caches[0], count, &unfit);
+        struct span *unfit, *span = hak_span_cache_take_recent(&caches[0], count, 1, &unfit);
         if (unfit != NULL) {
             MUST(span == NULL && unfit->count != count);
             interleave_note(UNFIT);
@@ -178,6 +190,7 @@ static const struct harness harnesses[] = {
      0},
     {"recent ones", keep_in_first, {pass_two, pass_two}, all_is_free, 2, 1, 0},
     {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
+    {"recent ones that are gathered", keep_in_first, {pass_two, gather}, all_is_free, 2, 1, 0},
     {"recent ones of two sizes", keep_in_first, {pass_two, pass_three}, all_is_free, 2, 0, 0},
     {"a block", keep_in_first, {pass_block_of_two, pass_block_of_two}, all_is_free, 1, 1, 0},
     {"blocks of two sizes",

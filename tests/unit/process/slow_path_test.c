@@ -9,6 +9,7 @@
 #include "policy/policy_table.h"
 #include "process/tick.h"
 #include "span/span_cache.h"
+#include "stay.h"
 
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -71,6 +72,25 @@ static void note_interruption(void)
     protect_record(PROT_READ | PROT_WRITE);
 }
 
+/* Caches of threads ask for the processor. */
+TEST(what_is_recent_elsewhere_does_not_keep_a_processor_from_its_heap)
+{
+    put_in_use();
+    if (!stay_on(0))
+        SKIP("there is no processor 0");
+    void *blocks[] = {hak_malloc(BYTES), hak_malloc(200000), hak_malloc(150000)};
+    for (int i = 0; i < 3; i++)
+        hak_free(blocks[i]);
+    CHECK(hak_recent_count(&hak_heap_own()->spans.recent) >= 2);
+    hak_heaps_note_threads(2);
+    if (!stay_on(1))
+        SKIP("there is no processor 1");
+    CHECK_EQ(hak_heap_own(), NULL);
+    hak_free(hak_malloc(2 * BYTES));
+    CHECK(hak_heap_own() != NULL);
+    CHECK_EQ(hak_heap_count(), 2);
+}
+
 /* From the third block on no slow path is entered, which would leave it idle. */
 TEST(the_cache_is_idle_when_a_large_block_has_come_or_gone)
 {
@@ -86,11 +106,12 @@ TEST(the_cache_is_idle_when_a_large_block_has_come_or_gone)
     CHECK_EQ(hak_load_relaxed(&hak_heap_own()->spans.hits) - hits, 1);
 }
 
-/* Its span is in the first place, that of another block in none. */
+/* It is the only one. */
 static bool is_recent(const struct span *span)
 {
     const struct recent_spans *recent = &hak_heap_own()->spans.recent;
-    return hak_recent_span(hak_load_relaxed(&recent->places[0])) == span;
+    return hak_recent_span(hak_load_relaxed(&recent->places[0])) == span &&
+           hak_recent_count(recent) == 1;
 }
 
 static void allocate(int number)

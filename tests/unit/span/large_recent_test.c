@@ -118,7 +118,7 @@ TEST(what_goes_another_way_is_left_alone)
     stays(cache, first); /* granules are scarce */
     hak_store_relaxed(&hak_region.mapped_bytes, mapped_bytes);
     CHECK(hak_large_give_recent(cache, first, &displaced));
-    stays(cache, long_one); /* together they would be too long */
+    stays(cache, long_one); /* 13 granules are too many beside the first one's five */
     CHECK(hak_large_give_recent(cache, second, &displaced));
     CHECK_EQ(displaced, NULL);
     CHECK_EQ(hak_large_take_recent(cache, BYTES), first);

@@ -86,3 +86,33 @@ TEST(one_that_came_in_between_is_handed_over)
     CHECK_EQ(hak_recent_put(place, three), five);
     CHECK_EQ(hak_recent_take(&recent, 3, 3, &unfit), three);
 }
+
+TEST(one_that_lies_as_asked_is_taken)
+{
+    struct span *other = put(3), *unaligned = put(5), *aligned = put(5);
+    uint32_t base = (uint32_t)(hak_region.base >> HAK_GRANULE_SHIFT);
+    other->first = 64 - base % 64;
+    unaligned->first = 64 - base % 64 + 1;
+    aligned->first = 64 - base % 64 + 32;
+    CHECK_EQ(hak_recent_take_aligned(&recent, (struct span_fit){4, 64, 0}, 5, &unfit), NULL);
+    CHECK_EQ(hak_recent_take_aligned(&recent, (struct span_fit){4, 2, 0}, 4, &unfit), NULL);
+    CHECK_EQ(hak_recent_take_aligned(&recent, (struct span_fit){4, 2, 0}, 5, &unfit), aligned);
+    CHECK_EQ(hak_recent_take_aligned(&recent, (struct span_fit){4, 2, 0}, 5, &unfit), NULL);
+    CHECK_EQ(unfit, NULL);
+    CHECK_EQ(hak_recent_take_aligned(&recent, (struct span_fit){2, 64, 0}, 5, &unfit), other);
+    CHECK_EQ(hak_recent_take(&recent, 5, 5, &unfit), unaligned);
+}
+
+TEST(one_takes_the_place_of_the_first_and_what_is_too_much_leaves)
+{
+    struct span *spans[HAK_RECENT_PLACES];
+    for (uint32_t i = 0; i < HAK_RECENT_PLACES; i++)
+        spans[i] = put(3);
+    CHECK_EQ(hak_recent_pop_excess(&recent), NULL);
+    struct span *longest = make(HAK_RECENT_GRANULES_MOST);
+    CHECK_EQ(hak_recent_replace(&recent, longest), spans[0]);
+    for (uint32_t i = 1; i < HAK_RECENT_PLACES; i++)
+        CHECK_EQ(hak_recent_pop_excess(&recent), spans[i]);
+    CHECK_EQ(hak_recent_pop_excess(&recent), NULL);
+    CHECK_EQ(hak_recent_pop(&recent), longest);
+}

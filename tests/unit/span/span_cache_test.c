@@ -151,13 +151,35 @@ TEST(the_place_of_those_that_do_not_come_back_is_taken)
     void *block = hak_malloc(1000000);
     for (uint32_t i = 0; i < 4; i++)
         hak_free(shorts[i]);
-    struct recent_spans *recent = &hak_heap_near()->spans.recent;
-    CHECK_EQ(hak_recent_bytes(recent), 12 * HAK_GRANULE_BYTES);
+    struct span_cache *cache = &hak_heap_near()->spans;
+    CHECK_EQ(hak_recent_bytes(&cache->recent), 12 * HAK_GRANULE_BYTES);
     hak_free(block);
-    CHECK(hak_recent_bytes(recent) <= HAK_RECENT_GRANULES_MOST * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_recent_bytes(&cache->recent), 16 * HAK_GRANULE_BYTES);
+    size_t hits = hak_load_relaxed(&cache->hits);
     CHECK_EQ(hak_malloc(1000000), block);
+    CHECK_EQ(hak_load_relaxed(&cache->hits), hits + 1);
     CHECK_EQ(hak_large_live_count(), 1);
     CHECK(hak_span_heap_is_sound());
+}
+
+/* All have their places: the next one takes that of the first. */
+TEST(the_one_that_came_first_makes_room)
+{
+    void *blocks[HAK_RECENT_PLACES + 1];
+    hak_free(first_of_many());
+    hak_malloc_trim(0);
+    for (uint32_t i = 0; i <= HAK_RECENT_PLACES; i++)
+        blocks[i] = hak_malloc(140000);
+    struct span *spans[HAK_RECENT_PLACES + 1];
+    for (uint32_t i = 0; i <= HAK_RECENT_PLACES; i++) {
+        spans[i] = hak_span_named_at(hak_granule_of(blocks[i]));
+        hak_free(blocks[i]);
+    }
+    struct recent_spans *recent = &hak_heap_near()->spans.recent;
+    CHECK_EQ(hak_recent_count(recent), HAK_RECENT_PLACES);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_near()->spans.count), 0); /* so little keeps no more */
+    for (uint32_t i = 1; i <= HAK_RECENT_PLACES; i++)
+        CHECK_EQ(hak_recent_pop(recent), spans[i]);
 }
 
 TEST(a_recent_one_that_does_not_fit_stays_where_it_is)
@@ -170,11 +192,11 @@ TEST(a_recent_one_that_does_not_fit_stays_where_it_is)
     put_recent(&cache, span);
     CHECK_EQ(hak_span_caches_sum().count, 2);
     CHECK_EQ(hak_span_caches_sum().bytes, 11 * HAK_GRANULE_BYTES);
-    CHECK_EQ(hak_span_cache_take_recent(&cache, 6, &unfit), NULL);
-    CHECK_EQ(hak_span_cache_take_recent(&cache, 3, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 6, 1, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 3, 1, &unfit), NULL);
     CHECK_EQ(unfit, NULL);
-    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, &unfit), span);
-    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, &unfit), NULL);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, 1, &unfit), span);
+    CHECK_EQ(hak_span_cache_take_recent(&cache, 4, 1, &unfit), NULL);
     put_recent(&cache, span);
     hak_span_cache_gather_recent(&cache);
     CHECK_EQ(hak_load_relaxed(&cache.count), 2);
@@ -223,13 +245,19 @@ TEST(a_cache_stays_within_its_share)
     CHECK_EQ(peak, hak_large_live_bytes());
     size_t most = hak_least(peak / 100 * hak_policy_read(span_cache_percent),
                             hak_policy_read(span_cache_bytes));
-    for (size_t i = 0; i < COUNT; i++) {
+    hak_free(blocks[0]);
+    for (size_t i = 1; i < COUNT; i++) {
+        struct heap *heap = hak_heap_near();
+        uint64_t visit_ms = hak_load_relaxed(&heap->sweep_visit_ms);
+        size_t before = hak_load_relaxed(&heap->spans.bytes);
         hak_free(blocks[i]);
-        const struct span_cache *cache = &hak_heap_near()->spans;
-        size_t recent_bytes = hak_recent_bytes(&cache->recent);
+        size_t others = hak_load_relaxed(&heap->spans.bytes);
+        size_t recent_bytes = hak_recent_bytes(&heap->spans.recent);
         recent_most_bytes = hak_most(recent_most_bytes, recent_bytes);
-        CHECK(recent_bytes <= longest);
-        CHECK(hak_span_caches_sum().bytes - recent_bytes <= most);
+        CHECK(recent_bytes <= longest && others <= most);
+        /* A visit puts recent ones among the others. */
+        if (others > before && hak_load_relaxed(&heap->sweep_visit_ms) == visit_ms)
+            CHECK(others <= most - recent_bytes);
     }
     CHECK(recent_most_bytes > longest / 2 && hak_span_caches_sum().bytes > recent_most_bytes);
     CHECK(hak_span_cache_is_sound(&hak_heap_near()->spans));
@@ -313,7 +341,7 @@ TEST(a_cache_that_is_passed_by_is_used_again_when_a_recent_one_serves)
         if (!hak_span_cache_is_useful(&cache))
             continue;
         put_recent(&cache, span);
-        CHECK_EQ(hak_span_cache_take_recent(&cache, 3, &unfit), span);
+        CHECK_EQ(hak_span_cache_take_recent(&cache, 3, 1, &unfit), span);
     }
     for (uint32_t i = 0; i < 2 * HAK_SPAN_CACHE_PROBE; i++)
         CHECK(hak_span_cache_is_useful(&cache));
@@ -333,15 +361,17 @@ TEST(a_request_that_no_recent_one_fits_counts_as_a_miss)
     CHECK(hak_load_relaxed(&cache.misses) >= HAK_SPAN_CACHE_USELESS);
 }
 
-TEST(a_block_aligned_to_granules_is_looked_for_among_the_others)
+TEST(a_block_aligned_to_granules_comes_and_goes_as_well)
 {
-    static struct span_cache cache;
-    struct large_request request = {3 * HAK_GRANULE_BYTES, 2 * HAK_GRANULE_BYTES, LARGE_ANY,
-                                    LARGE_ROOMY};
-    hak_span_cache_put(&cache, take(5, 1));
-    put_recent(&cache, take(3, 2));
-    CHECK_EQ(hak_large_find_recent(&cache, &request), NULL);
-    CHECK_EQ(hak_recent_count(&cache.recent), 1);
+    hak_free(first_of_many());
+    void *block = hak_aligned_alloc(4 * HAK_GRANULE_BYTES, 300000);
+    struct span_cache *cache = &hak_heap_near()->spans;
+    size_t hits = hak_load_relaxed(&cache->hits);
+    for (int i = 0; i < 100; i++) {
+        hak_free(block);
+        CHECK_EQ(hak_aligned_alloc(4 * HAK_GRANULE_BYTES, 300000), block);
+    }
+    CHECK_EQ(hak_load_relaxed(&cache->hits), hits + 100);
 }
 
 static _Atomic int is_over;
