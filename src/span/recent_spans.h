@@ -54,7 +54,6 @@ HAK_INLINE struct span *hak_recent_take(struct recent_spans *recent, uint32_t le
     uintptr_t seen = 0;
     uint32_t best = most + 1;
     *unfit = NULL;
-#pragma GCC unroll 4
     for (uint32_t i = 0; i < HAK_RECENT_PLACES && best > least; i++) {
         uintptr_t value = hak_load_relaxed(&recent->places[i]);
         uint32_t granules = hak_recent_granules(value);
@@ -80,7 +79,6 @@ HAK_INLINE _Atomic uintptr_t *hak_recent_place_for(struct recent_spans *recent, 
 {
     uintptr_t sum = count;
     _Atomic uintptr_t *place = NULL;
-#pragma GCC unroll 4
     for (uint32_t i = HAK_RECENT_PLACES; i-- > 0;) {
         uintptr_t value = hak_load_relaxed(&recent->places[i]);
         sum += value;
