@@ -325,8 +325,10 @@ static size_t recent_bytes(void)
 /* Among the others of the cache; false: it has no place there. */
 static bool keep(struct span *span)
 {
+    if (!hak_large_may_keep(span))
+        return false;
     size_t most = hak_flush_spans_most(), apart = recent_bytes();
-    if (!hak_large_may_keep(span) || (apart != 0 && hak_span_bytes(span) + apart > most))
+    if (apart != 0 && hak_span_bytes(span) + apart > most)
         return false;
     struct heap *heap = hak_heap_try_near();
     if (heap == NULL)
@@ -345,9 +347,7 @@ void hak_flush_span(struct span *span)
 /* Makes it one of the recent spans; others leave in its stead. */
 static void keep_recent(struct recent_spans *recent, struct span *span)
 {
-    _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
-    struct span *left =
-        place != NULL ? hak_recent_put(place, span) : hak_recent_replace(recent, span);
+    struct span *left = hak_recent_keep(recent, span);
     do {
         if (left != NULL)
             hak_flush_span(left);

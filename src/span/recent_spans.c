@@ -2,17 +2,9 @@
 #include "span/recent_spans.h"
 
 /* A hint: it may be in use by now. Its record stays one. */
-static HAK_RACY bool may_fit(uintptr_t value, struct span_fit fit, uint32_t most)
+static HAK_RACY bool may_fit(const struct span *span, struct span_fit fit, uint32_t most)
 {
-    uint32_t granules = hak_recent_granules(value);
-    return granules >= fit.count && granules <= most &&
-           hak_span_is_aligned(hak_recent_span(value), fit.alignment);
-}
-
-static bool fits(const struct span *span, struct span_fit fit, uint32_t most)
-{
-    return span->count >= fit.count && span->count <= most &&
-           hak_span_is_aligned(span, fit.alignment);
+    return span != NULL && hak_span_fits(span, fit, most);
 }
 
 struct span *hak_recent_take_aligned(struct recent_spans *recent, struct span_fit fit,
@@ -20,10 +12,10 @@ struct span *hak_recent_take_aligned(struct recent_spans *recent, struct span_fi
 {
     *unfit = NULL;
     for (uint32_t i = 0; i < HAK_RECENT_PLACES; i++) {
-        if (!may_fit(hak_load_relaxed(&recent->places[i]), fit, most))
+        if (!may_fit(hak_recent_span(hak_load_relaxed(&recent->places[i])), fit, most))
             continue;
         struct span *span = hak_recent_span(hak_recent_exchange(&recent->places[i], 0));
-        if (span == NULL || fits(span, fit, most))
+        if (span == NULL || hak_span_fits(span, fit, most))
             return span;
         *unfit = span; /* another one came in between */
         return NULL;
@@ -31,11 +23,18 @@ struct span *hak_recent_take_aligned(struct recent_spans *recent, struct span_fi
     return NULL;
 }
 
-struct span *hak_recent_replace(struct recent_spans *recent, struct span *span)
+/* Whose turn it is to leave. */
+static _Atomic uintptr_t *next_place(struct recent_spans *recent)
 {
     uint32_t turn = hak_load_relaxed(&recent->turn);
     hak_store_relaxed(&recent->turn, turn + 1);
-    return hak_recent_put(&recent->places[turn % HAK_RECENT_PLACES], span);
+    return &recent->places[turn % HAK_RECENT_PLACES];
+}
+
+struct span *hak_recent_keep(struct recent_spans *recent, struct span *span)
+{
+    _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
+    return hak_recent_put(place != NULL ? place : next_place(recent), span);
 }
 
 struct span *hak_recent_pop_excess(struct recent_spans *recent)

@@ -101,9 +101,9 @@ HAK_INLINE struct span *hak_recent_put(_Atomic uintptr_t *place, struct span *sp
 struct span *hak_recent_take_aligned(struct recent_spans *recent, struct span_fit fit,
                                      uint32_t most, struct span **unfit);
 
-/* Puts a span in the place of the one that came first, or so. Returns that one; NULL: the place was
- * empty. */
-struct span *hak_recent_replace(struct recent_spans *recent, struct span *span);
+/* Puts a span into a place for it; if there is none, into that of the one that came first, or so.
+ * Returns one that is to go elsewhere; or NULL. */
+struct span *hak_recent_keep(struct recent_spans *recent, struct span *span);
 
 /* Takes out the one that came first, or so; NULL: there is none. */
 struct span *hak_recent_pop(struct recent_spans *recent);

@@ -59,10 +59,11 @@ HAK_INLINE size_t hak_span_bytes(const struct span *span)
     return (size_t)span->count << HAK_GRANULE_SHIFT;
 }
 
-/* Whether its address is a multiple of so many granules, a power of two. */
-HAK_INLINE bool hak_span_is_aligned(const struct span *span, uint32_t alignment)
+/* Whether it has enough granules, `most` at most, and is aligned as asked, with a phase of 0. */
+HAK_INLINE bool hak_span_fits(const struct span *span, struct span_fit fit, uint32_t most)
 {
-    return (((hak_region.base >> HAK_GRANULE_SHIFT) + span->first) & (alignment - 1)) == 0;
+    size_t address = (hak_region.base >> HAK_GRANULE_SHIFT) + span->first;
+    return span->count >= fit.count && span->count <= most && (address & (fit.alignment - 1)) == 0;
 }
 
 /* The span that the tag of its first granule names, NULL: none. It has a live block, or is in a

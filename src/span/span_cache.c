@@ -48,12 +48,6 @@ static uint32_t longest_for(uint32_t count)
     return count + count / EXCESS_SHARE;
 }
 
-static bool fits(const struct span *span, uint32_t count, uint32_t alignment)
-{
-    return span->count >= count && span->count <= longest_for(count) &&
-           hak_span_is_aligned(span, alignment);
-}
-
 static struct span *serve(struct span *span, uint32_t count)
 {
     if (span->count == count)
@@ -87,18 +81,19 @@ void hak_span_cache_note_unfit(struct span_cache *cache)
 void hak_span_cache_gather_recent(struct span_cache *cache)
 {
     struct span *span;
-    while (hak_load_relaxed(&cache->count) < HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES &&
+    while (hak_load_relaxed(&cache->count) < HAK_SPAN_CACHE_SPANS_MOST &&
            (span = hak_recent_pop(&cache->recent)) != NULL)
         hak_span_cache_put(cache, span);
 }
 
 struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint32_t alignment)
 {
+    struct span_fit fit = {count, alignment, 0};
     uint32_t best_count = UINT32_MAX;
     uint32_t best = HAK_SPAN_CACHE_SLOTS;
     for (uint32_t i = hak_load_relaxed(&cache->count); i-- > 0;) {
         uint32_t span_count = cache->spans[i]->count;
-        if (span_count >= best_count || !fits(cache->spans[i], count, alignment))
+        if (span_count >= best_count || !hak_span_fits(cache->spans[i], fit, longest_for(count)))
             continue;
         best = i;
         best_count = span_count;
@@ -117,7 +112,7 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
 void hak_span_cache_put(struct span_cache *cache, struct span *span)
 {
     uint32_t count = hak_load_relaxed(&cache->count);
-    hak_assert(count < sizeof cache->spans / sizeof cache->spans[0]);
+    hak_assert(count < HAK_SPAN_CACHE_SPANS_MOST);
     if (HAK_UNLIKELY(hak_load_relaxed(&cache->is_listed) == 0))
         list(cache);
     span->freed_ms = hak_os_clock_ms();
@@ -129,7 +124,7 @@ void hak_span_cache_put(struct span_cache *cache, struct span *span)
 size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count)
 {
-    struct span *dropped[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES];
+    struct span *dropped[HAK_SPAN_CACHE_SPANS_MOST];
     uint32_t count = hak_load_relaxed(&cache->count);
     size_t bytes = hak_load_relaxed(&cache->bytes);
     size_t dropped_bytes = 0;

@@ -17,6 +17,8 @@
 #include "span/recent_spans.h"
 
 #define HAK_SPAN_CACHE_SLOTS 16u
+/* For a moment, until some are dropped, the recent ones are among them. */
+#define HAK_SPAN_CACHE_SPANS_MOST (HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES)
 /* Longer spans are worth more to others than the SPAN lock costs. */
 #define HAK_SPAN_CACHE_GRANULES_MOST HAK_RECENT_GRANULES_MOST
 #define HAK_SPAN_CACHE_BYTES_MOST ((size_t)HAK_SPAN_CACHE_GRANULES_MOST << HAK_GRANULE_SHIFT)
@@ -34,8 +36,7 @@ struct span_cache {
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     _Atomic size_t hits;
-    /* The last four: recent ones, to be dropped. */
-    struct span *spans[HAK_SPAN_CACHE_SLOTS + HAK_RECENT_PLACES];
+    struct span *spans[HAK_SPAN_CACHE_SPANS_MOST];
     struct span_cache *next; /* constant once listed */
     _Atomic uint32_t is_listed;
 };

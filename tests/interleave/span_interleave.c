@@ -77,10 +77,7 @@ static void keep_in_second(void)
 /* Where a place was found, another thread may be faster. */
 static void put_recent(struct span *span)
 {
-    struct recent_spans *recent = &caches[0].recent;
-    _Atomic uintptr_t *place = hak_recent_place_for(recent, span->count);
-    struct span *left =
-        place == NULL ? hak_recent_replace(recent, span) : hak_recent_put(place, span);
+    struct span *left = hak_recent_keep(&caches[0].recent, span);
     if (left != NULL)
         hak_span_give(left);
 }

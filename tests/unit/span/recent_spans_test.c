@@ -110,7 +110,7 @@ TEST(one_takes_the_place_of_the_first_and_what_is_too_much_leaves)
         spans[i] = put(3);
     CHECK_EQ(hak_recent_pop_excess(&recent), NULL);
     struct span *longest = make(HAK_RECENT_GRANULES_MOST);
-    CHECK_EQ(hak_recent_replace(&recent, longest), spans[0]);
+    CHECK_EQ(hak_recent_keep(&recent, longest), spans[0]);
     for (uint32_t i = 1; i < HAK_RECENT_PLACES; i++)
         CHECK_EQ(hak_recent_pop_excess(&recent), spans[i]);
     CHECK_EQ(hak_recent_pop_excess(&recent), NULL);
