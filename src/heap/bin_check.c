@@ -40,6 +40,8 @@ void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, str
 {
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     void *const *blocks = bin->blocks;
+    if (bin->kept == 0)
+        return;
     /* 32 to 64 bits a block */
     uint32_t order = hak_bit_highest((uint32_t)hak_clamp(bin->count, 64, seen.word_count));
     uint32_t shift = 64 - order - 6;
