@@ -275,9 +275,20 @@ void *hak_calloc_slow(size_t bytes)
     return block != NULL ? memset(block, 0, bytes) : take(&request);
 }
 
+/* From the bin of a class that callers have not looked into: of blocks above those that they ask
+ * for inline (api/aligned.h). NULL: it is empty, or there is none. */
+HAK_INLINE void *pop_larger_aligned(size_t alignment, size_t bytes)
+{
+    if (hak_most(bytes, alignment) <= HAK_CLASS_EVEN_BYTES_MAX || hak_draw_is_on())
+        return NULL;
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    return class_index == HAK_CLASS_NONE ? NULL : hak_bin_pop(class_index);
+}
+
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
-    return serve((struct request){.bytes = bytes, .alignment = alignment});
+    void *block = pop_larger_aligned(alignment, bytes);
+    return block != NULL ? block : serve((struct request){.bytes = bytes, .alignment = alignment});
 }
 
 void *hak_long_slow(size_t bytes)

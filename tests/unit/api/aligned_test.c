@@ -31,6 +31,27 @@ TEST(every_alignment_up_to_1_gib_holds_for_every_size)
         }
 }
 
+/* A bin of blocks above 4 KiB gets its slots after some misses. */
+TEST(blocks_from_bins_are_aligned)
+{
+    enum { COUNT = 12 };
+    unsigned char *blocks[COUNT];
+    for (size_t bytes = 1000; bytes <= 128 * HAK_KIB; bytes += bytes / 3)
+        for (size_t alignment = 64; alignment <= 64 * HAK_KIB; alignment *= 2)
+            for (int turn = 0; turn < 3; turn++) {
+                for (int i = 0; i < COUNT; i++) {
+                    CHECK(hak_posix_memalign((void **)&blocks[i], alignment, bytes) == 0);
+                    CHECK(is_aligned(blocks[i], alignment));
+                    CHECK(hak_malloc_usable_size(blocks[i]) >= bytes);
+                    memset(blocks[i], i, bytes);
+                }
+                for (int i = 0; i < COUNT; i++) {
+                    CHECK(blocks[i][0] == i && blocks[i][bytes - 1] == i);
+                    hak_free(blocks[i]);
+                }
+            }
+}
+
 TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
 {
     static const size_t sizes[] = {1, 5000, 300000, 3 * HAK_MIB};
