@@ -20,6 +20,8 @@ RUNS = {
     "realloc_growth": "16 65536 2 500 42",
     "big_buffers": "20 4 65536 131072 42",
     "touch_free": "65536 50 0 8 2",
+    "binary_trees": "2 8 5 32",
+    "replace": "2 2000 20 100 5000 1 0 0 42",
     "thread_churn": "20 3 40 16 2048 42",
     "pool": "20 2 200 50 42",
     "thread_sleep": "10 20 50 10",
@@ -67,7 +69,8 @@ NOTES = {
 # The least block that the corrupting library may touch, where that is not 16 bytes.
 CORRUPT_LEAST = {}
 # These only write to their blocks, so that they run where blocks share memory.
-WRITE_ONLY = ("bench_random_mixed", "larson", "bench_mid_large_mt", "burst", "transactions")
+WRITE_ONLY = ("bench_random_mixed", "larson", "bench_mid_large_mt", "burst", "transactions",
+              "replace")
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +158,20 @@ def test_one_thread_frees_what_it_would_hand_over(root):
     assert "operations: 500\n" in done.stdout
 
 
-def test_operations_of_all_threads_are_counted(root):
-    done = call(root, "bench_mid_large_mt", "4 500 10 8192 32768 42")
-    assert "operations: 2000\n" in done.stdout
+@pytest.mark.parametrize("name, arguments, operations", [
+    ("bench_mid_large_mt", "4 500 10 8192 32768 42", 4 * 500),
+    ("binary_trees", "2 3 5", 2 * 5 * (2 ** 4 - 1)),
+    ("replace", "3 100 10 16 64", 3 * 100),
+])
+def test_operations_of_all_threads_are_counted(root, name, arguments, operations):
+    assert f"operations: {operations}\n" in call(root, name, arguments).stdout
+
+
+@pytest.mark.parametrize("order", ["0", "1"])
+@pytest.mark.parametrize("kind", ["0 0", "4096 0", "64 0", "0 1"])
+def test_replaced_blocks_may_be_aligned_or_zero(root, order, kind):
+    done = call(root, "replace", f"2 2000 30 1 20000 {order} {kind}", "hakmem")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name, arguments, complaint", [
@@ -169,6 +183,8 @@ def test_operations_of_all_threads_are_counted(root):
     ("bench_mid_large_mt", "0", "THREADS is '0'"),
     ("producer_consumer", "1 64 10 10", "LOW 10 is not below HIGH 10"),
     ("false_sharing", "2", "MODE is '2'"),
+    ("replace", "1 10 10 10 10", "MIN 10 is not below MAX 10"),
+    ("replace", "1 10 10 10 20 0 48", "ALIGNMENT is 48, expected 0 or a power of two"),
 ])
 def test_a_wrong_argument_is_named(root, name, arguments, complaint):
     done = call(root, name, arguments)
