@@ -60,7 +60,7 @@
     X(jemalloc, "lg_tcache_nslots_mul", "", "", "bins grow with demand")                           \
     X(jemalloc, "tcache_gc_incr_bytes", "", "", "quiet bins are shrunk with time")                 \
     X(jemalloc, "tcache_gc_delay_bytes", "", "", "quiet bins are shrunk with time")                \
-    X(jemalloc, "lg_tcache_flush_small_div", "", "", "a full bin keeps a quarter to a half")       \
+    X(jemalloc, "lg_tcache_flush_small_div", "", "", "a full bin keeps a half, later nothing")     \
     X(jemalloc, "lg_tcache_flush_large_div", "", "", "a full bin keeps a quarter to a half")       \
     X(jemalloc, "narenas_ratio", "", "", "there are as many heaps as processors run its threads")  \
     X(jemalloc, "zero_realloc", "", "", "realloc(p, 0) frees and returns NULL, as glibc's does")   \

@@ -301,8 +301,12 @@ void *hak_long_zero_slow(size_t bytes)
     return serve((struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
 }
 
+/* The long partition has no classes above those that callers ask for inline. */
 void *hak_long_aligned_slow(size_t alignment, size_t bytes)
 {
+    void *block = pop_larger_aligned(alignment, bytes);
+    if (block != NULL)
+        return block;
     return serve(
         (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
 }

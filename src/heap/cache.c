@@ -96,18 +96,28 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
     flush_all_of(batch->blocks, count - pushed, class_index, cache);
 }
 
-/* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
- * a share by policy, or none where blocks have only come since the last flush. Of few large ones
- * those stay whose slabs are the fullest: in that order they form no rows. A block that is among
- * them twice is found: where both go home, unless somebody takes it in between. */
+/* How many of so many blocks stay. Where no refill came since the last flush more are freed than
+ * taken, and each that stays is checked again by the next flush: no small one stays. A bin of large
+ * ones holds so few that half of them are kept from the next refill. */
+static uint32_t share_kept(uint32_t held, bool was_flushed, bool is_large)
+{
+    uint32_t share = held * (uint32_t)hak_policy_read(flush_keep_percent) / 100;
+    if (!was_flushed)
+        return share;
+    return is_large ? share / 2 : 0;
+}
+
+/* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back.
+ * Of few large ones those stay whose slabs are the fullest: in that order they form no rows. A
+ * block that was in the bin twice is found: where both go home, unless somebody takes it in
+ * between. */
 static void flush_older_by(struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
     struct room *room = &cache->rooms[class_index];
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
-    uint32_t share = room->was_flushed ? 0 : (uint32_t)hak_policy_read(flush_keep_percent);
-    uint32_t kept = held * share / 100;
+    uint32_t kept = share_kept(held, room->was_flushed, is_large);
     bool is_ordered = is_large && held <= HAK_ORDER_BLOCKS_MOST;
     if (is_ordered)
         hak_order_by_slab_use(blocks, held);

@@ -121,8 +121,8 @@ uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **bl
 uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
                              uint32_t count);
 
-/* Makes room in a full bin: more slots, or half of its blocks are flushed. No heap is held, as for
- * all below, and a slot is busy. */
+/* Makes room in a full bin: more slots, or half of its blocks or more are flushed. No heap is held,
+ * as for all below, and a slot is busy. */
 void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
 void hak_cache_flush_all(struct cache *cache); /* flushes every cached block */

@@ -290,6 +290,7 @@ static bool take_untouched(struct heap *heap, uint32_t class_index, void **block
 
 void *hak_take_untouched(struct cache *cache, uint32_t class_index, bool *is_zero)
 {
+    cache->rooms[class_index].was_flushed = false;
     return take_alone(cache, class_index, is_zero, take_untouched);
 }
 

@@ -95,17 +95,16 @@ static void take_row(const struct slab *slab, uint32_t index, void **blocks, uin
         blocks[i] = (void *)next;
 }
 
-/* Takes up to `count` blocks, at least one, from one word of the bitmap that has some. */
+/* Takes up to `count` blocks from one word of the bitmap. */
 static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **blocks,
                                uint32_t count)
 {
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
-    uint32_t taken = 0, first = hak_bit_lowest(word);
-    uint64_t bits = word >> first;
-    if ((bits & (bits + 1)) == 0) { /* they follow each other */
-        taken = (uint32_t)hak_least(hak_bit_highest(bits) + 1, count);
-        take_row(slab, word_index * 64 + first, blocks, taken);
-        word &= ~(hak_bit_low_mask(taken) << first);
+    uint32_t taken = 0;
+    if (word == UINT64_MAX && count >= 64) {
+        take_row(slab, word_index * 64, blocks, 64);
+        word = 0;
+        taken = 64;
     }
     while (word != 0 && taken < count) {
         blocks[taken++] = hak_slab_block_at(slab, word_index * 64 + hak_bit_lowest(word));

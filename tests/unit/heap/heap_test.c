@@ -2,6 +2,7 @@
 /* tests/unit/heap/heap_test.c - bins are filled from slabs and flushed to them. */
 #include "check.h"
 #include "heap/flush.h"
+#include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/refill.h"
 #include "os/os.h"
@@ -136,31 +137,62 @@ TEST(a_full_bin_flushes_the_older_half)
 }
 
 /* Fills the bin and flushes it; returns how many blocks stay of how many. */
-static uint32_t kept_of(uint32_t *given, uint32_t *held)
+static uint32_t kept_of(uint32_t class_index, uint32_t *given, uint32_t *held)
 {
-    while (bin_count(CLASS) < hak_cache_capacity(cache, CLASS))
-        give(CLASS, blocks[(*given)++]);
-    *held = bin_count(CLASS);
-    hak_cache_flush(cache, CLASS);
-    return bin_count(CLASS);
+    while (bin_count(class_index) < hak_cache_capacity(cache, class_index))
+        give(class_index, blocks[(*given)++]);
+    *held = bin_count(class_index);
+    hak_cache_flush(cache, class_index);
+    return bin_count(class_index);
+}
+
+/* What the flushes keep of a bin that is as large as it may be, without a refill after the first
+ * one: one part in so many, 0: nothing. */
+static void check_kept(uint32_t class_index, uint32_t parts)
+{
+    uint32_t given = 0, held;
+    for (uint32_t i = 0; i < 900; i++)
+        blocks[i] = take(class_index);
+    hak_cache_flush_all(cache);
+    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || !cache->rooms[class_index].is_grown)
+        give(class_index, blocks[given++]);
+    CHECK(kept_of(class_index, &given, &held) <= held / 2);
+    for (int i = 0; i < 2; i++) {
+        uint32_t kept = kept_of(class_index, &given, &held);
+        CHECK_EQ(kept, parts == 0 ? 0 : held / parts);
+    }
+    while (bin_count(class_index) != 0)
+        CHECK(hak_bin_pop(class_index) != NULL);
+    CHECK(hak_refill(cache, class_index) != NULL);
+    CHECK_EQ(kept_of(class_index, &given, &held), held / 2);
+    CHECK(given < 900);
 }
 
 TEST(a_bin_that_only_grows_fuller_keeps_nothing_until_its_next_refill)
 {
     start();
     hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
-    for (uint32_t i = 0; i < 900; i++)
-        blocks[i] = take(CLASS);
-    hak_cache_flush_all(cache);
-    uint32_t given = 0, held;
-    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || !cache->rooms[CLASS].is_grown)
-        give(CLASS, blocks[given++]);
-    CHECK(kept_of(&given, &held) <= held / 2);
-    CHECK_EQ(kept_of(&given, &held), 0);
-    CHECK_EQ(kept_of(&given, &held), 0);
-    CHECK_EQ(hak_bin_pop(CLASS), NULL);
-    CHECK(hak_refill(cache, CLASS) != NULL);
-    CHECK_EQ(kept_of(&given, &held), held / 2);
+    check_kept(CLASS, 0);
+}
+
+TEST(a_bin_of_large_blocks_keeps_a_quarter_then)
+{
+    start();
+    hak_store_relaxed(&hak_policy.large_class_cache_bytes, 64 * HAK_KIB);
+    check_kept(hak_class_of(HAK_LARGE_BIN_BLOCK_BYTES + 1), 4);
+}
+
+/* Memory that nobody has used serves calloc, one block at a time. */
+TEST(a_block_of_untouched_memory_counts_as_a_refill)
+{
+    start();
+    bool is_zero = false;
+    void *block = take(CLASS);
+    cache->rooms[CLASS].was_flushed = true;
+    CHECK(hak_take_untouched(cache, CLASS, &is_zero) != NULL);
+    CHECK(is_zero);
+    CHECK(!cache->rooms[CLASS].was_flushed);
+    give(CLASS, block);
 }
 
 TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
