@@ -58,7 +58,7 @@
       "keeping memory for this long costs as much as purging it and touching it again")            \
     X(flush_keep_percent, 50, 0, 90,                                                               \
       "share of a full bin that a flush leaves in it; if no refill came since the last flush, "    \
-      "nothing, of blocks of 4 KiB or more half of that")                                          \
+      "nothing, or half of that where blocks have 4 KiB or more")                                  \
     X(big_cache_scale_percent, 100, 0, 1000,                                                       \
       "scale applied to big_cache_slack_bytes and big_cache_slack_percent")                        \
     X(match_ms, 250, 10, 60000, "minimum length of a window of a match")                           \
