@@ -33,6 +33,7 @@ CYCLE_INSTRUCTIONS = 47
 REFILL_INSTRUCTIONS = {"ordered": 10, "random": 18.5}
 FLUSH_INSTRUCTIONS = {"ordered": 12, "random": 53}
 BURST_BLOCKS = 20000
+BURST_ORDERS = {"ordered": 1, "random": 3}  # bench/workloads/burst.c
 
 # Callgrind counts a copy by `rep movsb` as an instruction for each byte; glibc has other ways.
 COPIED_BY_WORDS = ":".join(f"glibc.cpu.x86_rep_{name}_threshold={1 << 30}"
@@ -103,8 +104,10 @@ def counted(program, arguments, inside=()):
         return int(re.search(r"^(?:totals|summary): (\d+)", profile.read_text(), re.M)[1])
 
 
-def instructions_each(program, count, *arguments, inside=()):
-    once, twice = (counted(program, [times * count, *arguments], inside) for times in (1, 2))
+def instructions_each(program, count, *arguments, before=(), inside=()):
+    """By the argument behind those `before`, which says how often."""
+    once, twice = (counted(program, [*before, times * count, *arguments], inside)
+                   for times in (1, 2))
     return (twice - once) / count
 
 
@@ -135,7 +138,8 @@ def bursts(_update):
     for name, hot, most in (("malloc", MALLOC_INSTRUCTIONS, REFILL_INSTRUCTIONS),
                             ("free", FREE_INSTRUCTIONS, FLUSH_INSTRUCTIONS)):
         for order, most_beside in most.items():
-            measured = instructions_each(OUT / "tests/golden_bursts", 10, order,
+            measured = instructions_each(OUT / "burst_system", 10, 64, 65, 42,
+                                         before=(BURST_ORDERS[order], BURST_BLOCKS),
                                          inside=names_of(name)) / BURST_BLOCKS
             results.append(within(f"{name} in bursts, freed {order}", measured, hot + most_beside))
     return all(results)

@@ -276,7 +276,7 @@ void *hak_calloc_slow(size_t bytes)
 }
 
 /* From the bin of a class that callers have not looked into: of blocks above those that they ask
- * for inline (api/aligned.h). NULL: it is empty, or there is none. */
+ * for inline (api/aligned.h), which both partitions share. NULL: it is empty, or there is none. */
 HAK_INLINE void *pop_larger_aligned(size_t alignment, size_t bytes)
 {
     if (hak_most(bytes, alignment) <= HAK_CLASS_EVEN_BYTES_MAX || hak_draw_is_on())
@@ -285,10 +285,17 @@ HAK_INLINE void *pop_larger_aligned(size_t alignment, size_t bytes)
     return class_index == HAK_CLASS_NONE ? NULL : hak_bin_pop(class_index);
 }
 
-void *hak_aligned_slow(size_t alignment, size_t bytes)
+HAK_INLINE void *serve_aligned(size_t alignment, size_t bytes, enum hak_partition partition)
 {
     void *block = pop_larger_aligned(alignment, bytes);
-    return block != NULL ? block : serve((struct request){.bytes = bytes, .alignment = alignment});
+    if (block != NULL)
+        return block;
+    return serve((struct request){.bytes = bytes, .alignment = alignment, .partition = partition});
+}
+
+void *hak_aligned_slow(size_t alignment, size_t bytes)
+{
+    return serve_aligned(alignment, bytes, PARTITION_ORDINARY);
 }
 
 void *hak_long_slow(size_t bytes)
@@ -301,14 +308,9 @@ void *hak_long_zero_slow(size_t bytes)
     return serve((struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
 }
 
-/* The long partition has no classes above those that callers ask for inline. */
 void *hak_long_aligned_slow(size_t alignment, size_t bytes)
 {
-    void *block = pop_larger_aligned(alignment, bytes);
-    if (block != NULL)
-        return block;
-    return serve(
-        (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
+    return serve_aligned(alignment, bytes, PARTITION_LONG);
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-/* Fewer blocks are not worth the table of their words. */
-#define WORDS_FROM_BLOCKS 8u
-
 /* Blocks of one word of a slab's bitmap; none, if the word's blocks have no bytes. */
 struct run {
     struct slab *slab;
@@ -166,7 +163,7 @@ static bool try_words(void *const *blocks, uint32_t count, uint32_t class_index,
 {
     struct few_words few;
     struct words words = {few.words, few.places, HAK_WORDS_FEW, 0};
-    if (count < WORDS_FROM_BLOCKS || !hak_words_suit(blocks, count, class_index))
+    if (!hak_words_suit(blocks, count, class_index))
         return false;
     hak_words_begin(&words);
     if (!hak_words_add(&words, blocks, count, class_index, false))

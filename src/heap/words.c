@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Fewer blocks are not worth a table of their words. */
+#define BLOCKS_LEAST 8u
+
 HAK_NOINLINE void hak_report_stray(const void *block, uint32_t class_index)
 {
     struct slab *slab = hak_slab_of(block, HAK_CLASS_NONE);
@@ -21,6 +24,8 @@ static _Noreturn HAK_NOINLINE void report_twice(const void *block, uint32_t clas
 
 bool hak_words_suit(void *const *blocks, uint32_t count, uint32_t class_index)
 {
+    if (count < BLOCKS_LEAST)
+        return false;
     uintptr_t word_bytes = 64 * (uintptr_t)hak_size_classes[class_index].block_bytes;
     uint32_t looked = 0, near = 0;
     for (uint32_t i = 1; i < count; i += 8, looked++)

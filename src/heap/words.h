@@ -41,7 +41,8 @@ struct few_words {
     uint16_t places[2 * HAK_WORDS_FEW];
 };
 
-/* Whether most blocks lie so that they can be of one word with the next one, judged by some. */
+/* Whether there are so many blocks that a table of their words is worth it, and most lie so that
+ * they can be of one word with the next one, judged by some. */
 bool hak_words_suit(void *const *blocks, uint32_t count, uint32_t class_index);
 
 /* No words yet. */
