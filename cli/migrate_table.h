@@ -20,7 +20,7 @@
     X(jemalloc, "narenas", "", "", "there are as many heaps as processors run its threads")        \
     X(jemalloc, "percpu_arena", "", "", "caches belong to processors where that is possible")      \
     X(jemalloc, "oversize_threshold", "", "", "blocks above 128 KiB are spans of their own")       \
-    X(jemalloc, "tcache", "thread_cache", "true=4M,false=64K", "it can be small, but not off")     \
+    X(jemalloc, "tcache", "thread_cache", "true=8M,false=64K", "it can be small, but not off")     \
     X(jemalloc, "tcache_max", "", "", "thread_cache bounds the bytes of all sizes")                \
     X(jemalloc, "lg_tcache_max", "", "", "thread_cache bounds the bytes of all sizes")             \
     X(jemalloc, "thp", "thp", "always=on,never=off,default=auto", "")                              \

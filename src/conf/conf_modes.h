@@ -27,7 +27,7 @@
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */
 #define HAK_CONF_PRICE_TABLE(X)                                                                    \
-    X(speed, "thread_cache:8M,decay:1s,retain:256M")                                               \
+    X(speed, "thread_cache:16M,decay:1s,retain:256M")                                              \
     X(even, "")                                                                                    \
     X(compact, "thread_cache:256K,decay:25ms,retain:1M")
 

@@ -76,7 +76,7 @@
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
       "above this much memory no free memory is kept (0: memory.high of the control group, or "    \
       "nine tenths of its memory.max)")                                                            \
-    X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
+    X(thread_cache, BYTES, 8 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "maximum free memory in one processor's or thread's cache")                                  \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
       "cache free blocks per processor, where kernel and libc allow it, or per thread")            \

@@ -10,11 +10,15 @@
  * needs once or twice goes straight back to its slab, where other classes can have the memory. */
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
-/* Bins of blocks up to this size may have so many slots whatever they hold. */
+/* A bin of no more misses so often that it may grow to them where others may not. */
+#define FEW_SLOTS 15u
+#define FEW_BYTES (32 * HAK_KIB)
+/* Bins of blocks up to this size may have these few whatever they hold. */
 #define MIDDLING_BYTES_MOST (64 * HAK_KIB)
-#define MIDDLING_SLOTS_LEAST 15
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
+/* Large blocks leave one part in so many of what a cache may hold to small ones. */
+#define PARTS_FOR_SMALL 4
 /* What a thread's bins may hold however many threads there are. */
 #define THREAD_BYTES_LEAST (64 * HAK_KIB)
 /* All bins together may hold one part in so many of the limit, and so much however little memory is
@@ -35,24 +39,26 @@ static uint32_t capacity_most(uint32_t class_index)
     size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
                        ? hak_policy_read(class_cache_bytes)
                        : hak_policy_read(large_class_cache_bytes);
-    uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? MIDDLING_SLOTS_LEAST : 2;
+    uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? FEW_SLOTS : 2;
     return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_BIN_SLOTS_MOST - 1);
 }
 
-/* What all bins of all caches may hold. */
-static size_t process_bound_bytes(void)
+/* What all bins of all caches may hold when one grows to few slots, or to many. */
+static size_t process_bound_bytes(bool are_few)
 {
-    size_t held_share = hak_held_bytes() / 100 * hak_policy_read(cache_percent);
     size_t bytes =
-        hak_least(hak_policy_read(process_cache_bytes), hak_most(held_share, ALL_BYTES_LEAST));
-    return hak_least(bytes, hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+        hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+    size_t held_share = hak_held_bytes() / 100 * hak_policy_read(cache_percent);
+    return are_few ? bytes : hak_least(bytes, hak_most(held_share, ALL_BYTES_LEAST));
 }
 
-/* What all bins of a cache may hold. */
-static size_t thread_bound_bytes(void)
+/* What all bins of a cache may hold when one grows to so many slots. */
+static size_t thread_bound_bytes(uint32_t capacity, size_t block_bytes)
 {
-    size_t share = process_bound_bytes() / (hak_load_relaxed(&hak_active_caches) + 1);
-    return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
+    bool are_few = capacity <= FEW_SLOTS || capacity * block_bytes <= FEW_BYTES;
+    size_t share = process_bound_bytes(are_few) / (hak_load_relaxed(&hak_active_caches) + 1);
+    size_t most = hak_policy_read(thread_cache_bytes);
+    return hak_clamp(share, THREAD_BYTES_LEAST, are_few ? most : most / 2);
 }
 
 static uint32_t misses_to_grow(uint32_t capacity, uint32_t block_bytes)
@@ -95,10 +101,12 @@ static uint32_t next_capacity(const struct cache *cache, uint32_t class_index)
 static bool is_within_budget(const struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
     uint32_t before = hak_cache_capacity(cache, class_index);
-    size_t more_bytes =
-        hak_excess(capacity, before) * (size_t)hak_size_classes[class_index].block_bytes;
-    return before == 0 ||
-           hak_word_peek(&cache->capacity_bytes) + more_bytes <= thread_bound_bytes();
+    size_t block_bytes = hak_size_classes[class_index].block_bytes;
+    size_t more_bytes = hak_excess(capacity, before) * block_bytes;
+    size_t bound = thread_bound_bytes(capacity, block_bytes);
+    if (block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES)
+        bound -= bound / PARTS_FOR_SMALL;
+    return before == 0 || hak_word_peek(&cache->capacity_bytes) + more_bytes <= bound;
 }
 
 /* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */

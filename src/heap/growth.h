@@ -4,9 +4,11 @@
  * Owns        when a bin gets its first slots, when it grows, and what all bins may hold. A bin
  *             grows with its misses, a flush that finds it full or a refill that finds it empty.
  * Invariants  a cache's bins hold no more than row thread_cache_bytes, nor than its share of what
- *             all caches' bins may hold: the least of row process_cache_bytes, an eighth of the
- *             limit, and row cache_percent of the memory held when they grow (4 MiB if that is
- *             less). 64 KiB and the first slots of each class are always allowed.
+ *             all caches' bins may hold: the least of row process_cache_bytes and an eighth of the
+ *             limit. For a bin that grows to more than few slots it is half of the first, and of
+ *             the second no more than row cache_percent of the memory held (4 MiB if that is less).
+ *             Large blocks leave a quarter to small ones. 64 KiB and the first slots of each class
+ *             are always allowed.
  * Threads     those that use the cache. Slots change under the lock CACHES, by trylock only: if it
  *             is held, the bin stays unchanged.
  * Tests       tests/unit/heap/growth_test.c

@@ -15,12 +15,14 @@
 
 /* name, initial value, least, most, meaning */
 #define HAK_POLICY_TABLE(X)                                                                        \
-    X(thread_cache_bytes, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
-      "maximum in the bins of one processor or thread")                                            \
+    X(thread_cache_bytes, 8 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
+      "maximum in the bins of one processor or thread; half of it when one grows to more than 15 " \
+      "slots and 32 KiB; a quarter is left to blocks below 4 KiB")                                 \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "maximum in all bins, or an eighth of a limit; at least 64 KiB per cache")                   \
     X(cache_percent, 50, 0, 100,                                                                   \
-      "maximum in all bins, of the memory held when they grow; 4 MiB is always allowed")           \
+      "maximum in all bins, of the memory held when one grows to more than 15 slots and 32 KiB; "  \
+      "4 MiB is always allowed")                                                                   \
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
       "maximum in the bins of all caches without a thread, until they are older than `decay`")     \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \

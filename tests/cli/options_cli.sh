@@ -12,15 +12,15 @@ awk 'NR > 1 && /^[a-z]/ { print $1 }' "$work/all.out" | sort >"$work/listed"
 check "every option is listed once" cmp "$work/rows" "$work/listed"
 check "no line is too long" [ -z "$(awk 'length > 80' "$work/all.out")" ]
 shows all '^decay +125ms +built-in$'
-shows all '^thread_cache +4M +built-in$'
-shows all '^    accepted: 64K to 256M \(units K, M, G, T\); built in: 4M$'
+shows all '^thread_cache +8M +built-in$'
+shows all '^    accepted: 64K to 256M \(units K, M, G, T\); built in: 8M$'
 
 export HAKMEM_CONF=retain:3M,mode:fast HAKMEM_DECAY=never HAKMEM_SHOW_CONF=1 HAKMEM_ABORT_CONF=1
 asked set 0 options
 shows set '^decay +never +environment$'
 shows set '^retain +3M +HAKMEM_CONF$'
 shows set '^price +speed +mode$'
-shows set '^thread_cache +8M +price$'
+shows set '^thread_cache +16M +price$'
 check "and nothing else is said" [ ! -s "$work/set.err" ]
 asked one 0 options retain DECAY
 equal "those that are named" "$(awk 'NR > 1 && /^[a-z]/ { print $1 }' "$work/one.out" | xargs)" \

@@ -249,7 +249,7 @@ TEST(options_that_cannot_change_or_do_not_exist_are_refused_and_nothing_is_said)
     CHECK_EQ(hakmem_option_get("foreign", value, 3), ERANGE);
     CHECK_EQ(hakmem_option_get("foreign", value, 0), ERANGE);
     CHECK_EQ(hakmem_option_get("thread_cache", value, sizeof value), 0);
-    CHECK_STR(value, "4194304");
+    CHECK_STR(value, "8388608");
 }
 
 /* hakmem/hakmem.h: "Blocks are aligned to 16, those of requests of up to 8 bytes to 8." */

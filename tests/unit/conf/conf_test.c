@@ -120,7 +120,7 @@ TEST(a_value_out_of_range_changes_nothing)
     CHECK(!set("thread_cache", "65535"));
     CHECK(!set("thread_cache", "257M"));
     CHECK(!set("thread_cache", "268435457"));
-    CHECK_EQ(hak_conf_number(thread_cache), 4 * HAK_MIB);
+    CHECK_EQ(hak_conf_number(thread_cache), 8 * HAK_MIB);
     CHECK(set("thread_cache", "64K"));
     CHECK(set("thread_cache", "256M"));
 }

@@ -105,7 +105,7 @@ TEST(a_change_of_price_changes_the_options_that_are_not_set)
     CHECK_EQ(hak_policy_read(thread_cache_bytes), 256 << 10);
     CHECK_EQ(hak_policy_read(class_cache_bytes), 16 << 10);
     CHECK_STR(asked("set price=even").answer, "price=even");
-    CHECK_EQ(hak_policy_read(thread_cache_bytes), 4 << 20);
+    CHECK_EQ(hak_policy_read(thread_cache_bytes), 8 << 20);
     CHECK_EQ(hak_policy_read(decay_ms), 3000);
 }
 

@@ -96,7 +96,7 @@ TEST(bins_stay_within_an_eighth_of_a_limit)
 
 /* One cache more, as for a thread that comes now; its bins miss until none grows. The calling
  * thread uses it from now on. */
-static size_t grown_bytes(void)
+static struct cache *grown_cache(void)
 {
     struct cache *cache = hak_cache_take();
     CHECK(cache != NULL);
@@ -106,25 +106,83 @@ static size_t grown_bytes(void)
         for (uint32_t i = 0; i < 8 * HAK_ALL_CLASS_COUNT; i++)
             hak_growth_note_miss(cache, i % HAK_ALL_CLASS_COUNT);
     }
-    return cache->capacity_bytes;
+    return cache;
 }
 
 /* Of each class, with those of the long partition. */
 #define FIRST_SLOTS_BYTES (1359 * HAK_KIB)
 
+/* However little memory is held, all bins may hold so much, but for those with few slots, which may
+ * grow as far as a cache may. */
+#define ALL_BYTES (4 * HAK_MIB)
+#define CACHE_BYTES (8 * HAK_MIB)
+#define FEW_SLOTS 15u
+#define FEW_BYTES (32 * HAK_KIB)
+
+/* What the bins with more than a few slots may hold. */
+static size_t many_bytes(const struct cache *cache)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
+        uint32_t capacity = hak_cache_capacity(cache, i);
+        size_t held = (size_t)capacity * hak_size_classes[i].block_bytes;
+        if (capacity > FEW_SLOTS && held > FEW_BYTES)
+            bytes += held;
+    }
+    return bytes;
+}
+
 TEST(bins_may_hold_more_when_more_memory_is_held)
 {
     CHECK(hak_thread_cache() != NULL);
     struct rseq_area *own = hak_here;
-    size_t before = grown_bytes();
-    CHECK(before <= 4 * HAK_MIB / 2 + FIRST_SLOTS_BYTES);
+    const struct cache *cache = grown_cache();
+    CHECK(cache->capacity_bytes <= CACHE_BYTES + FIRST_SLOTS_BYTES);
+    size_t before = many_bytes(cache);
+    CHECK(before <= ALL_BYTES / 2);
     hak_here = own;
     void *block = hak_malloc(64 * HAK_MIB);
     CHECK(block != NULL);
+    cache = grown_cache();
     if (!HAK_TINY) /* whose bins cannot grow */
-        CHECK(grown_bytes() > before + HAK_MIB);
+        CHECK(many_bytes(cache) > before + HAK_MIB / 2);
     hak_here = own;
     hak_free(block);
+}
+
+/* Lets the bins of some classes miss until none grows. */
+static void grow_between(struct cache *cache, uint32_t from, uint32_t to)
+{
+    for (uint32_t round = 0; round < 100; round++)
+        for (uint32_t i = from; i < to; i++)
+            hak_growth_note_miss(cache, i);
+}
+
+TEST(large_blocks_leave_small_ones_a_few_slots)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    uint32_t large = hak_class_of(HAK_LARGE_BIN_BLOCK_BYTES);
+    grow_between(cache, large, HAK_CLASS_COUNT);
+    if (!HAK_TINY) /* whose bins cannot grow */
+        CHECK(cache->capacity_bytes > ALL_BYTES / 2);
+    grow_between(cache, 0, large);
+    for (uint32_t i = 0; i < large && !HAK_TINY; i++)
+        CHECK(hak_cache_capacity(cache, i) * hak_size_classes[i].block_bytes > FEW_BYTES / 2 ||
+              hak_cache_capacity(cache, i) >= 511);
+    CHECK(cache->capacity_bytes <= CACHE_BYTES + FIRST_SLOTS_BYTES);
+}
+
+TEST(bins_of_many_slots_share_half_of_a_cache)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    hak_store_relaxed(&hak_policy.thread_cache_bytes, 2 * HAK_MIB);
+    grow_between(cache, 0, HAK_CLASS_COUNT);
+    CHECK(many_bytes(cache) <= HAK_MIB);
+    CHECK(cache->capacity_bytes <= 2 * HAK_MIB + FIRST_SLOTS_BYTES);
+    if (!HAK_TINY) /* whose bins cannot grow */
+        CHECK(cache->capacity_bytes > HAK_MIB);
 }
 
 /* Caches that come one after the other, each grown as far as it may, hold the most: their
@@ -134,7 +192,7 @@ static void check_bound(uint32_t caches, size_t most_bytes)
     struct rseq_area *own = hak_here;
     size_t bytes = 0;
     for (uint32_t i = 0; i < caches; i++)
-        bytes += grown_bytes();
+        bytes += grown_cache()->capacity_bytes;
     hak_here = own;
     CHECK(bytes <= most_bytes);
 }

@@ -35,7 +35,7 @@ static struct snapshot usual(void)
                              .small_live_blocks = 7,
                              .policy_decay_ms = 125,
                              .policy_free_policy = POLICY_FREE_ADAPTIVE,
-                             .policy_thread_cache_bytes = 4 * HAK_MIB};
+                             .policy_thread_cache_bytes = 8 * HAK_MIB};
 }
 
 TEST(the_parts_add_up_to_held)
@@ -137,7 +137,7 @@ TEST(caches_are_advised_on_only_where_they_can_be_smaller)
     CHECK(advises(&snapshot, "HAKMEM_CACHES=processor"));
     snapshot.policy_thread_cache_bytes = 256 * HAK_KIB;
     CHECK_STR(hak_summary_advice(&snapshot), "");
-    snapshot.policy_thread_cache_bytes = 4 * HAK_MIB;
+    snapshot.policy_thread_cache_bytes = 8 * HAK_MIB;
     snapshot.span_cached_bytes = 150 * HAK_MIB; /* no bins */
     CHECK_STR(hak_summary_advice(&snapshot), "");
 }
