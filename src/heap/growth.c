@@ -48,8 +48,10 @@ static size_t process_bound_bytes(bool are_few)
 {
     size_t bytes =
         hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+    if (are_few)
+        return bytes;
     size_t held_share = hak_held_bytes() / 100 * hak_policy_read(cache_percent);
-    return are_few ? bytes : hak_least(bytes, hak_most(held_share, ALL_BYTES_LEAST));
+    return hak_least(bytes, hak_most(held_share, ALL_BYTES_LEAST));
 }
 
 /* What all bins of a cache may hold when one grows to so many slots. */
@@ -101,12 +103,14 @@ static uint32_t next_capacity(const struct cache *cache, uint32_t class_index)
 static bool is_within_budget(const struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
     uint32_t before = hak_cache_capacity(cache, class_index);
+    if (before == 0)
+        return true;
     size_t block_bytes = hak_size_classes[class_index].block_bytes;
     size_t more_bytes = hak_excess(capacity, before) * block_bytes;
     size_t bound = thread_bound_bytes(capacity, block_bytes);
     if (block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES)
         bound -= bound / PARTS_FOR_SMALL;
-    return before == 0 || hak_word_peek(&cache->capacity_bytes) + more_bytes <= bound;
+    return hak_word_peek(&cache->capacity_bytes) + more_bytes <= bound;
 }
 
 /* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */

@@ -94,6 +94,17 @@ TEST(bins_stay_within_an_eighth_of_a_limit)
         CHECK(grow() > bytes);
 }
 
+/* Lets the bins of some classes miss in turn until none grows. */
+static void grow_between(struct cache *cache, uint32_t from, uint32_t to)
+{
+    for (size_t before = SIZE_MAX; before != cache->capacity_bytes;) {
+        before = cache->capacity_bytes;
+        for (uint32_t turn = 0; turn < 8; turn++)
+            for (uint32_t i = from; i < to; i++)
+                hak_growth_note_miss(cache, i);
+    }
+}
+
 /* One cache more, as for a thread that comes now; its bins miss until none grows. The calling
  * thread uses it from now on. */
 static struct cache *grown_cache(void)
@@ -101,11 +112,7 @@ static struct cache *grown_cache(void)
     struct cache *cache = hak_cache_take();
     CHECK(cache != NULL);
     hak_here = &cache->here;
-    for (size_t before = 1; before != cache->capacity_bytes;) {
-        before = cache->capacity_bytes;
-        for (uint32_t i = 0; i < 8 * HAK_ALL_CLASS_COUNT; i++)
-            hak_growth_note_miss(cache, i % HAK_ALL_CLASS_COUNT);
-    }
+    grow_between(cache, 0, HAK_ALL_CLASS_COUNT);
     return cache;
 }
 
@@ -119,16 +126,19 @@ static struct cache *grown_cache(void)
 #define FEW_SLOTS 15u
 #define FEW_BYTES (32 * HAK_KIB)
 
+static size_t bin_bytes(const struct cache *cache, uint32_t class_index)
+{
+    return (size_t)hak_cache_capacity(cache, class_index) *
+           hak_size_classes[class_index].block_bytes;
+}
+
 /* What the bins with more than a few slots may hold. */
 static size_t many_bytes(const struct cache *cache)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
-        uint32_t capacity = hak_cache_capacity(cache, i);
-        size_t held = (size_t)capacity * hak_size_classes[i].block_bytes;
-        if (capacity > FEW_SLOTS && held > FEW_BYTES)
-            bytes += held;
-    }
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
+        if (hak_cache_capacity(cache, i) > FEW_SLOTS && bin_bytes(cache, i) > FEW_BYTES)
+            bytes += bin_bytes(cache, i);
     return bytes;
 }
 
@@ -150,14 +160,6 @@ TEST(bins_may_hold_more_when_more_memory_is_held)
     hak_free(block);
 }
 
-/* Lets the bins of some classes miss until none grows. */
-static void grow_between(struct cache *cache, uint32_t from, uint32_t to)
-{
-    for (uint32_t round = 0; round < 100; round++)
-        for (uint32_t i = from; i < to; i++)
-            hak_growth_note_miss(cache, i);
-}
-
 TEST(large_blocks_leave_small_ones_a_few_slots)
 {
     struct cache *cache = hak_thread_cache();
@@ -168,8 +170,7 @@ TEST(large_blocks_leave_small_ones_a_few_slots)
         CHECK(cache->capacity_bytes > ALL_BYTES / 2);
     grow_between(cache, 0, large);
     for (uint32_t i = 0; i < large && !HAK_TINY; i++)
-        CHECK(hak_cache_capacity(cache, i) * hak_size_classes[i].block_bytes > FEW_BYTES / 2 ||
-              hak_cache_capacity(cache, i) >= 511);
+        CHECK(bin_bytes(cache, i) > FEW_BYTES / 2 || hak_cache_capacity(cache, i) >= 511);
     CHECK(cache->capacity_bytes <= CACHE_BYTES + FIRST_SLOTS_BYTES);
 }
 
