@@ -340,7 +340,8 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
 static void give_large(void *block)
 {
     struct heap *heap = hak_heap_near();
-    if (heap == NULL || hak_span_cache_is_useful(&heap->spans) || hak_span_lock_is_busy())
+    if (heap == NULL || hak_span_cache_is_useful(&heap->spans) ||
+        hak_span_lock_is_busy(hak_span_set_of(heap->owner.heap_id)))
         hak_flush_large(block);
     else
         hak_large_give_up(hak_large_end(block));

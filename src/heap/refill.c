@@ -372,10 +372,11 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
     return block;
 }
 
-/* A span from the span cache of the processor's heap; NULL: none, or the heap is busy. */
-static struct span *find_span(const struct large_request *request)
+/* A span from the span cache of the processor's own heap, or else of one near; NULL: none, or the
+ * heap is busy. */
+static struct span *find_span(struct heap *own, const struct large_request *request)
 {
-    struct heap *own = hak_heap_own(), *heap = own != NULL ? own : hak_heap_near();
+    struct heap *heap = own != NULL ? own : hak_heap_near();
     if (heap == NULL || !hak_large_fits_cache(request))
         return NULL;
     struct span *span = own == NULL ? NULL : hak_large_find_recent(&own->spans, request);
@@ -401,7 +402,10 @@ void *hak_take_large(struct cache *cache, size_t bytes, size_t alignment,
     if (!hak_limit_admits(bytes))
         return NULL;
     struct large_request request = hak_supply_request(bytes, alignment, content);
-    struct span *span = find_span(&request);
+    struct heap *own = hak_heap_own();
+    if (HAK_LIKELY(own != NULL))
+        request.heap_id = own->owner.heap_id;
+    struct span *span = find_span(own, &request);
     if (span == NULL)
         gather_spans(cache, bytes);
     void *block = hak_supply_large(span, &request);

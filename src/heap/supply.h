@@ -74,7 +74,10 @@ HAK_INLINE struct large_request hak_supply_request(size_t bytes, size_t alignmen
                                                    enum large_content content)
 {
     bool is_short = hak_limit_is_set() || hak_region_is_tight();
-    return (struct large_request){bytes, alignment, content, is_short ? LARGE_PACKED : LARGE_ROOMY};
+    return (struct large_request){.bytes = bytes,
+                                  .alignment = alignment,
+                                  .content = content,
+                                  .room = is_short ? LARGE_PACKED : LARGE_ROOMY};
 }
 
 /* A large block within the limit, in a span that a cache had (NULL: another one). */

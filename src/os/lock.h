@@ -3,8 +3,8 @@
  *
  * Owns        struct hak_lock, the table of locks, and the waits for each.
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
- *             level 1). A lock's word is 0, or its holder, with bit 0 set if a thread sleeps. No
- *             lock is held across a system call that a hot thread needs.
+ *             level 1; of SPAN_SET maybe all). A lock's word is 0, or its holder, with bit 0 set if
+ *             a thread sleeps. No lock is held across a system call that a hot thread needs.
  * Threads     take is acquire, give is release: partners. hak_lock_held is set before a lock is
  *             acquired and cleared after its release: a handler may see it too long, never miss it.
  * Tests       tests/unit/os/lock_test.c, tests/race/lock_race.c
@@ -27,7 +27,8 @@
     X(GROWTH, growth, "superslabs being added to the pool")                                        \
     X(PURGE, purge, "superslabs and spans that are being purged")                                  \
     X(DEPOT, depot, "superslab occupancy")                                                         \
-    X(SPAN, span, "free spans and their bins")                                                     \
+    X(SPAN_SET, span_set, "free spans that were used on some processors")                          \
+    X(SPAN, span, "all other free spans")                                                          \
     X(REGION, region, "growth of the committed window")                                            \
     X(META, meta, "bump pointer and free lists of metadata")                                       \
     X(META_GROWTH, meta_growth, "growth of the metadata")                                          \
@@ -60,8 +61,7 @@ void hak_lock_give_slow(struct hak_lock *lock);
 /* True when the lock is this thread's through HAK_LOCK_ALL; a lock that the thread holds otherwise
  * could never be acquired: abort. */
 bool hak_lock_is_had(const struct hak_lock *lock);
-/* Ranks, in checked builds. */
-void hak_lock_check_take(const struct hak_lock *lock);
+void hak_lock_check_take(const struct hak_lock *lock); /* ranks, in checked builds */
 void hak_lock_check_give(const struct hak_lock *lock);
 
 /* True when this thread holds the lock; if it does not, it forgets that it was about to. After

@@ -23,8 +23,8 @@
 
 struct hak_lock *const hak_fork_locks[HAK_FORK_LOCKS] = {
     &hak_region.growth_lock, &hak_region.purge_lock, /* no child is without what is being purged */
-    &hak_pool_lock,          &hak_span_lock_word,    &hak_region.lock,
-    &hak_meta_lock,          &hak_meta_growth_lock,  &hak_fence_lock,
+    &hak_pool_lock,          &hak_span_locks[0].lock, &hak_region.lock,
+    &hak_meta_lock,          &hak_meta_growth_lock,   &hak_fence_lock,
 };
 
 #define MENDERS_MOST 4u
@@ -42,8 +42,11 @@ static void before_fork(void)
     hak_heaps_stop(FORK_PATIENCE_MS);
     hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
-    for (uint32_t i = 0; i < HAK_FORK_LOCKS; i++)
+    for (uint32_t i = 0; i < HAK_FORK_LOCKS; i++) {
+        if (i == HAK_LOCK_AFTER_SETS)
+            hak_span_lock_sets();
         hak_lock_take(hak_fork_locks[i]);
+    }
     hak_lock_note_all();
 }
 
@@ -54,8 +57,11 @@ static void after_fork_in_parent(void)
         return;
     }
     hak_lock_forget_all();
-    for (uint32_t i = HAK_FORK_LOCKS; i-- > 0;)
+    for (uint32_t i = HAK_FORK_LOCKS; i-- > 0;) {
         hak_lock_give(hak_fork_locks[i]);
+        if (i == HAK_LOCK_AFTER_SETS)
+            hak_span_unlock_sets();
+    }
     hak_private_unlock_all();
     hak_heaps_go_on();
     hak_lock_give(&hak_caches_lock_word);
@@ -123,6 +129,7 @@ static void after_fork_in_child(void)
     hak_lock_forget_all();
     for (uint32_t i = 0; i < HAK_FORK_LOCKS; i++)
         hak_lock_reset(hak_fork_locks[i]);
+    hak_span_reset_sets();
     hak_private_restart_in_child();
     bool is_any_lost = hak_heaps_restart_in_child();
     hak_caches_restart_in_child(hak_own_cache());

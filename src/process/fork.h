@@ -36,6 +36,7 @@
 
 /* The locks that a fork takes, by rank; those of caches and heaps come before them. */
 #define HAK_FORK_LOCKS 8u
+#define HAK_LOCK_AFTER_SETS 3u /* those of the span sets come before it */
 extern struct hak_lock *const hak_fork_locks[HAK_FORK_LOCKS];
 
 /* Registers the handlers of fork. They may allocate at that, so the allocator works already. */

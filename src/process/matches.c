@@ -16,6 +16,7 @@
 #include "os/random.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
+#include "span/span_take.h"
 #include "stats/counters.h"
 
 /* A window is over without a result after so many times its least length. */
@@ -150,8 +151,9 @@ static bool is_used(uint32_t knob)
     static uint64_t seen;
     if (knob != KNOB_big_cache_scale_percent)
         return true;
-    uint64_t now = hak_load_relaxed(&hak_stat_globals.spans_reused) +
-                   hak_load_relaxed(&hak_stat_globals.spans_fresh);
+    uint64_t bytes, now = hak_load_relaxed(&hak_stat_globals.spans_reused) +
+                          hak_load_relaxed(&hak_stat_globals.spans_fresh) +
+                          hak_span_sets_served(&bytes);
     bool is_used = now - seen >= SPANS_USED;
     seen = now;
     return is_used;

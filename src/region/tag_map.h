@@ -57,7 +57,7 @@ HAK_INLINE void hak_tag_write(size_t granule, size_t count, uint32_t tag)
 }
 
 /* The record of a granule. What kind it is follows from the tag: slabs and spans with a tag have
- * one, and so have the first and last granule of a free span (read under the SPAN lock only). */
+ * one, and so have the first and last granule of a free span, for the holder of its set's lock. */
 HAK_INLINE void *hak_owner_read(size_t granule)
 {
     return hak_load_relaxed(&hak_region.owners[granule]);

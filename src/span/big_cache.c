@@ -143,6 +143,11 @@ static void credit_slack(const struct big_serve *serve)
     judge_slack(serve->now_ms);
 }
 
+bool hak_big_cache_is_free(uint64_t freed_ms, uint64_t now_ms)
+{
+    return hak_excess(now_ms, freed_ms) == 0 && HAK_LIKELY(!hak_load_relaxed(&is_slack_doubled));
+}
+
 /* The counters are written under the lock alone. */
 void hak_big_cache_served(const struct big_serve *serve)
 {

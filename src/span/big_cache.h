@@ -3,7 +3,8 @@
  *
  * Owns        the log of spans (learn/keep_time.h), and whether the slack above the peak is
  *             doubled.
- * Invariants  what is served is logged whatever its length, since what leaves is: free spans join.
+ * Invariants  what is served is logged whatever its length, since what leaves is: free spans join;
+ *             but for what costs nothing (hak_big_cache_is_free).
  *             Without a log the numbers are those of the policy table; the slack is at most
  *             doubled.
  * Threads     what writes is under the SPAN lock; the bounds are read without it.
@@ -48,6 +49,10 @@ struct big_serve {
     uint32_t warm_count;
 };
 void hak_big_cache_served(const struct big_serve *serve);
+
+/* Whether a warm span that was freed then costs nothing, so that the log need not know that it was
+ * served. Any thread. */
+bool hak_big_cache_is_free(uint64_t freed_ms, uint64_t now_ms);
 
 /* Why a free span is purged. */
 enum big_leave { LEAVES_AGED, LEAVES_EVICTED, LEAVES_TRIMMED };

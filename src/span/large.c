@@ -9,9 +9,11 @@
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
+#include "span/detached.h"
 #include "span/huge_blocks.h"
 #include "span/large_block.h"
 #include "span/span_cache.h"
+#include "span/span_free.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 #include "span/zero.h"
@@ -32,6 +34,7 @@
  * as much as twenty others. */
 static _Atomic uint64_t held;
 #define HELD_ONE ((uint64_t)1 << 32)
+#define LOOK_BYTES (4 * HAK_MIB)
 static _Atomic size_t peak_bytes; /* the most that was ever held */
 
 /* Bytes that the block and all its possible starts take. */
@@ -59,6 +62,13 @@ static size_t bytes_of(uint64_t sum)
     return (size_t)(uint32_t)sum << HAK_GRANULE_SHIFT;
 }
 
+/* Where threads meet, what their sets have together is not asked for at each block. */
+static bool is_step(size_t bytes, uint32_t granules)
+{
+    size_t before = bytes - ((size_t)granules << HAK_GRANULE_SHIFT);
+    return before / LOOK_BYTES != bytes / LOOK_BYTES;
+}
+
 /* Counts so many more blocks and granules held. Held and warm bytes together may exceed the peak of
  * held bytes only by little: the program has needed that much anyway, and within it no memory is
  * given up early. Nor is what slabs have just left: a wave of small blocks wants it again. */
@@ -69,8 +79,10 @@ static void count_held(uint32_t blocks, uint32_t granules)
     size_t peak = hak_load_relaxed(&peak_bytes);
     if (bytes > peak)
         hak_store_relaxed(&peak_bytes, peak = bytes); /* a race loses a little of the peak, once */
+    if (HAK_UNLIKELY(hak_span_set_count() > 1) && !is_step(bytes, granules))
+        return;
     size_t most = hak_big_cache_most_bytes(bytes, peak);
-    size_t warm = hak_span_warm_bytes();
+    size_t warm = hak_span_free_warm_bytes();
     if (HAK_LIKELY(warm <= most))
         return;
     most += hak_least(hak_span_attached_bytes(), SIZE_MAX - most);
@@ -85,12 +97,12 @@ static void count_held(uint32_t blocks, uint32_t granules)
 }
 
 /* A span from the span heap, counted: as long as wished, or `count` granules at least. */
-static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t alignment_count,
+static struct span *take_span(struct span_fit fit, uint32_t wished_count, uint32_t set,
                               bool *is_zero)
 {
-    struct span *span = hak_span_take_wished(count, wished_count, alignment_count, is_zero);
-    if (HAK_UNLIKELY(span == NULL) && wished_count > count)
-        span = hak_span_take(count, alignment_count, is_zero);
+    struct span *span = hak_span_take_wished(fit, wished_count, set, is_zero);
+    if (HAK_UNLIKELY(span == NULL) && wished_count > fit.count)
+        span = hak_span_take_wished(fit, fit.count, set, is_zero);
     if (span == NULL)
         return NULL;
     count_held(1, span->count);
@@ -153,9 +165,11 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     bool is_zero = false;
     if (is_too_large(request))
         return NULL;
-    if (span == NULL)
-        span = take_span(least_granules(request), (uint32_t)hak_most(wished_granules(request), 1),
-                         alignment_granules(request), &is_zero);
+    if (span == NULL) {
+        struct span_fit fit = {least_granules(request), alignment_granules(request), 0};
+        span = take_span(fit, (uint32_t)hak_most(wished_granules(request), 1),
+                         hak_span_set_of(request->heap_id), &is_zero);
+    }
     if (span == NULL)
         return NULL;
     size_t before =
@@ -254,7 +268,7 @@ void hak_large_release(struct span *span)
 {
     hak_span_unname(span);
     count_given(1, span->count);
-    if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
+    if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN_SET))) {
         /* A handler interrupted its own thread in a section like ours: the memory goes to the
          * kernel, the addresses are lost. */
         hak_lock_note_handler();
@@ -267,7 +281,7 @@ void hak_large_release(struct span *span)
 void hak_large_give_up(struct span *span)
 {
     uint32_t count = span->count;
-    if (hak_lock_is_noted_from(HAK_LOCK_SPAN) ||
+    if (hak_lock_is_noted_from(HAK_LOCK_SPAN_SET) ||
         (hak_big_cache_is_needed() && !hak_zero_goes_back(span))) {
         hak_large_release(span);
         return;

@@ -26,6 +26,7 @@ struct large_request {
     size_t alignment;
     enum large_content content;
     enum large_room room;
+    uint32_t heap_id; /* of the heap whose freed memory is served first; 0: none */
 };
 
 /* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; a recent

@@ -7,7 +7,8 @@
  *             cannot join them with their neighbours. A free span has none.
  *             A span with a live block has a tag and an owner entry, and keeps them in a span
  *             cache; what is free has no tag.
- * Threads     a used span belongs to its taker, a free one to the holder of the SPAN lock.
+ * Threads     a used span belongs to its taker, a free one to the holder of its set's lock, or of
+ *             SPAN if it is clean or bare.
  * Tests       tests/unit/span/
  */
 #ifndef HAK_SPAN_SPAN_H
@@ -25,7 +26,7 @@ enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN, SPAN_BARE };
 struct span {
     _Atomic(void *) user;      /* the live block in it; NULL: it has none */
     struct list_link bin_link; /* on a bin, when free; on its group, when used and in one */
-    struct list_link age_link; /* among all warm spans, oldest first */
+    struct list_link age_link; /* among the warm spans of its set, oldest first */
     uint64_t freed_ms;
     struct list_link *group;   /* of a private heap's large block; else NULL (span/large.h) */
     _Atomic size_t user_bytes; /* from `user` to the end of the span */
@@ -34,6 +35,7 @@ struct span {
     uint32_t state;      /* enum span_state */
     uint32_t epoch;      /* of the heap when it last became free */
     uint32_t node;       /* on whose memory it lies, where it is warm */
+    uint16_t set;        /* whose it is when free and warm (span/span_free.h) */
     bool is_divided;     /* its mappings may end at superslabs, too (span/span_move.h) */
     bool began_as_zeros; /* its block did (span/zero.h) */
     uint32_t lean_count; /* places of so many granules, the last of each hardly used; or 0 */

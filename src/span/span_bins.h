@@ -4,7 +4,7 @@
  * Owns        struct span_bins: one bin per count up to 64 granules, then eight a doubling.
  * Invariants  the bit of a bin is set while it holds a span. All zero is empty: a list is started
  *             with its first span, since most bins never have one.
- * Threads     under the SPAN lock.
+ * Threads     under the lock of their set (span/span_lock.h).
  * Tests       tests/unit/span/span_bins_test.c, tests/unit/span/span_heap_test.c
  */
 #ifndef HAK_SPAN_SPAN_BINS_H

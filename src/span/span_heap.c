@@ -3,166 +3,35 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "os/node.h"
 #include "os/os.h"
 #include "region/huge_wish.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
+#include "span/detached.h"
 #include "span/span_free.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
+#include "span/span_take.h"
 #include "stats/counters.h"
 
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
-/* Granules without a record, in superslabs; and their peaks in intervals as long as free memory is
- * kept: this one, and the one before. */
-static struct {
-    _Atomic size_t bytes, peak_bytes, last_peak_bytes;
-    _Atomic uint64_t since_ms; /* when this interval began */
-} detached;
-
-/* relaxed, all of it: a race loses a little of a peak, once */
-static void begin_interval_when_due(void)
-{
-    uint64_t since_ms = hak_load_relaxed(&detached.since_ms);
-    uint64_t past_ms = hak_excess(hak_os_clock_ms(), since_ms), keep_ms = hak_big_cache_keep_ms();
-    if (HAK_LIKELY(past_ms < keep_ms))
-        return;
-    size_t now = hak_load_relaxed(&detached.bytes);
-    bool is_next = past_ms / 2 < keep_ms; /* no whole interval went by without a look */
-    hak_store_relaxed(&detached.last_peak_bytes,
-                      is_next ? hak_load_relaxed(&detached.peak_bytes) : now);
-    hak_store_relaxed(&detached.peak_bytes, now);
-    hak_store_relaxed(&detached.since_ms, since_ms + past_ms);
-}
-
-static void note_detached(uint32_t count)
-{
-    begin_interval_when_due();
-    size_t bytes = (size_t)count << HAK_GRANULE_SHIFT;
-    size_t now = hak_fetch_add_relaxed(&detached.bytes, bytes) + bytes;
-    if (now > hak_load_relaxed(&detached.peak_bytes))
-        hak_store_relaxed(&detached.peak_bytes, now);
-}
-
-static void note_attached(uint32_t count)
-{
-    begin_interval_when_due();
-    hak_fetch_sub_relaxed(&detached.bytes, (size_t)count << HAK_GRANULE_SHIFT);
-}
-
-/* Processes below this size do not ask for the machine's memory nodes. */
-#define NODES_FROM_BYTES (64 * HAK_MIB)
-
-/* The NUMA node from which the calling thread's first touch takes memory. */
-static uint32_t own_node(void)
-{
-    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    return HAK_LIKELY(committed < NODES_FROM_BYTES) ? 0 : hak_os_node();
-}
-
-static struct span *take_from(struct span_bins *bins, struct span_fit fit)
-{
-    struct span *span = hak_span_bins_find(bins, fit);
-    return span == NULL ? NULL : hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
-}
-
-/* As long as wished in the places of such blocks: what less would leave is hardly resident. */
-static struct span *take_warm(struct span_fit fit, uint32_t wished_count, uint32_t node)
-{
-    struct span *span = hak_span_bins_find(&hak_span_free.warm[node], fit);
-    if (span == NULL)
-        return NULL;
-    if (span->lean_count == wished_count)
-        fit.count = wished_count;
-    return hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
-}
-
-/* Warm memory of the node, then memory that becomes the node's by being touched. */
-static struct span *take_near(struct span_fit fit, uint32_t wished_count, uint32_t node)
-{
-    struct span *span = take_warm(fit, wished_count, node);
-    if (span == NULL && fit.alignment == 1)
-        span = hak_span_free_take_mixed(fit.count, node);
-    if (span != NULL)
-        return span;
-    fit.count = wished_count;
-    span = take_from(&hak_span_free.clean, fit);
-    if (span != NULL)
-        span->node = node;
-    return span;
-}
-
-/* Warm memory of other nodes: rather than more memory. */
-static struct span *take_far(struct span_fit fit, uint32_t own_node)
-{
-    struct span *span = NULL;
-    uint32_t nodes = hak_span_free.warm_nodes & ~(1u << own_node);
-    for (; span == NULL && nodes != 0; nodes &= nodes - 1)
-        span = take_from(&hak_span_free.warm[hak_bit_lowest(nodes)], fit);
-    if (span != NULL)
-        hak_counter_add(&hak_stat_globals.spans_far, 1);
-    return span;
-}
-
-/* Tells the big cache how much of a served span was warm. */
-static void note_served(const struct span *span, uint64_t now_ms, size_t warm_bytes)
-{
-    size_t left_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    struct big_serve serve = {now_ms, span->freed_ms, warm_bytes, span->count,
-                              (uint32_t)((warm_bytes - left_bytes) >> HAK_GRANULE_SHIFT)};
-    hak_big_cache_served(&serve);
-}
-
-/* Lengthens the span by clean memory, if that is what follows it. */
-static void extend_clean(struct span *span, uint32_t count)
-{
-    uint32_t more = count - span->count, end = span->first + span->count;
-    struct span *behind = hak_span_free_at(end);
-    if (behind == NULL || behind->state != SPAN_CLEAN || behind->count < more)
-        return;
-    struct span *taken = hak_span_free_carve(behind, end, more);
-    if (taken == NULL)
-        return;
-    span->count = count;
-    hak_span_free_spare(taken);
-}
-
-static struct span *take_free(struct span_fit fit, uint32_t wished_count, bool *is_zero)
-{
-    uint64_t now_ms = hak_os_clock_ms();
-    uint32_t node = own_node();
-    hak_span_lock();
-    hak_span_free_start();
-    size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    struct span *span = take_near(fit, wished_count, node);
-    if (span == NULL)
-        span = take_far(fit, node);
-    if (span != NULL) {
-        note_served(span, now_ms, warm_bytes);
-        if (HAK_UNLIKELY(span->count < wished_count))
-            extend_clean(span, wished_count);
-        span->lean_count = span->count > fit.count ? span->count : 0;
-        *is_zero = span->state == SPAN_CLEAN;
-        span->state = SPAN_USED;
-    }
-    hak_span_unlock();
-    return span;
-}
-
 static void give_as(struct span *span, enum span_state state)
 {
     hak_assert(!span->is_divided);
     uint64_t now_ms = hak_os_clock_ms();
-    hak_span_lock();
+    uint32_t set = span->set;
+    if (HAK_UNLIKELY(set != 0) && (state != SPAN_WARM || !hak_span_has_sets()))
+        set = 0;
+    hak_span_lock_set(set);
     hak_store_relaxed(&span->user, NULL);
+    span->set = (uint16_t)set;
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     hak_span_free_insert(span);
-    hak_span_unlock();
+    hak_span_unlock_set(set);
 }
 
 /* Takes free addresses and maps them again. */
@@ -171,14 +40,14 @@ static struct span *take_bare(struct span_fit fit, bool *is_zero)
     *is_zero = true;
     for (;;) {
         hak_span_lock();
-        hak_span_free_start();
-        struct span *span = take_from(&hak_span_free.bare, fit);
+        hak_span_free_start(0);
+        struct span *span = hak_span_free_take(&hak_span_free.bare, fit);
         if (span != NULL)
             span->state = SPAN_USED;
         hak_span_unlock();
         if (span == NULL)
             return NULL;
-        span->node = own_node();
+        span->node = hak_span_own_node();
         switch (hak_region_map(hak_span_granules(span))) {
         case OS_MAPPED:
             return span;
@@ -209,13 +78,14 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->count = range.count;
     span->state = SPAN_CLEAN;
     span->node = 0;
+    span->set = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
     span->is_divided = false;
     span->lean_count = 0;
     hak_span_lock();
     /* Known before it is clean: partner is the order in hak_held_bytes. */
-    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
+    hak_fetch_add_relaxed(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_free_insert(span);
     hak_span_unlock();
     return true;
@@ -225,29 +95,34 @@ struct granule_range hak_span_fresh_superslab(void)
 {
     struct granule_range range = hak_region_grow_by_superslab();
     hak_span_lock();
-    hak_span_free_start(); /* the superslab may be the first span that is given back */
-    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
+    hak_span_free_start(0); /* the superslab may be the first span that is given back */
+    hak_fetch_add_relaxed(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
-    note_detached(range.count);
+    hak_note_detached(range.count);
     return range;
 }
 
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 {
-    return hak_span_take_wished(count, count, alignment, is_zero);
+    return hak_span_take_wished((struct span_fit){count, alignment, 0}, count, 0, is_zero);
 }
 
-struct span *hak_span_take_wished(uint32_t count, uint32_t wished_count, uint32_t alignment,
+/* What is purged, or joins, may go to another thread. */
+#define ROUNDS 4
+
+struct span *hak_span_take_wished(struct span_fit fit, uint32_t wished_count, uint32_t set,
                                   bool *is_zero)
 {
-    struct span_fit fit = {count, alignment, 0}, wished = {wished_count, alignment, 0};
-    for (int round = 0; round < 3; round++) {
-        struct span *span = take_free(fit, wished_count, is_zero);
+    struct span_fit wished = {wished_count, fit.alignment, fit.phase};
+    if (fit.count > HAK_SPAN_SET_GRANULES_MOST)
+        set = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct span *span = hak_span_take_free(fit, wished_count, set, is_zero);
         if (span == NULL)
             span = take_bare(wished, is_zero);
         if (span != NULL)
             return span;
-        if (grow(wished_count, alignment))
+        if (grow(wished_count, fit.alignment) || hak_span_join_sets())
             continue;
         /* Nothing fits and the window cannot grow: wait for purges in progress, and unmap all free
          * memory, which merges its spans and may make room elsewhere. */
@@ -257,7 +132,8 @@ struct span *hak_span_take_wished(uint32_t count, uint32_t wished_count, uint32_
         if (purged_bytes == 0)
             break;
     }
-    return take_free(fit, wished_count, is_zero);
+    hak_span_join_sets();
+    return hak_span_take_free(fit, wished_count, set, is_zero);
 }
 
 /* Takes the fit out of clean memory that leaves as much again free behind it. */
@@ -265,7 +141,7 @@ static struct span *take_with_room(struct span_fit fit)
 {
     struct span_fit roomy = {2 * fit.count, fit.alignment, fit.phase};
     hak_span_lock();
-    hak_span_free_start();
+    hak_span_free_start(0);
     struct span *span = hak_span_bins_find(&hak_span_free.clean, roomy);
     if (span != NULL)
         span = hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
@@ -321,14 +197,19 @@ void hak_span_give_many(struct span **spans, uint32_t count)
             hak_span_give(spans[i]); /* one by one: addresses may have to go back */
         return;
     }
-    hak_span_lock();
-    hak_span_free_start();
+    uint32_t set = spans[0]->set;
+    hak_span_lock_set(set);
     for (uint32_t i = 0; i < count; i++) {
         hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
+        if (HAK_UNLIKELY(spans[i]->set != set)) {
+            hak_span_unlock_set(set);
+            hak_span_lock_set(set = spans[i]->set);
+        }
+        hak_span_free_start(set);
         spans[i]->state = SPAN_WARM;
         hak_span_free_insert(spans[i]);
     }
-    hak_span_unlock();
+    hak_span_unlock_set(set);
 }
 
 bool hak_span_give_purged(struct span *span)
@@ -342,42 +223,66 @@ bool hak_span_give_purged(struct span *span)
     return state != SPAN_WARM;
 }
 
-/* Extends the span by free memory behind it. If that is too little but the window ends there,
- * *missing is the number of granules by which the window would have to grow; else it is 0. */
-static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
+/* Extends the span by what is free behind it in the set, whose lock is held. */
+static bool extend_by(struct span *span, uint32_t more, uint32_t set)
 {
-    uint32_t more = count - span->count;
     uint32_t end = span->first + span->count;
-    struct span *behind = hak_span_free_at(end);
+    struct span *behind = hak_span_free_at(end, set);
+    if (behind == NULL || behind->count < more || behind->state == SPAN_BARE)
+        return false;
+    struct span *taken = hak_span_free_carve(behind, end, more);
+    if (taken == NULL)
+        return false;
+    hak_span_free_spare(taken);
+    span->count += more;
+    span->lean_count = 0;
+    return true;
+}
+
+static bool extend_by_own(struct span *span, uint32_t more)
+{
+    if (HAK_LIKELY(span->set == 0))
+        return false;
+    hak_span_lock_set(span->set);
+    bool is_done = extend_by(span, more, span->set);
+    hak_span_unlock_set(span->set);
+    return is_done;
+}
+
+/* The same in set 0, or by clean memory. If that is too little but the window ends there, *missing
+ * is the number of granules by which the window would have to grow; else it is 0. */
+static bool extend_by_common(struct span *span, uint32_t more, uint32_t *missing)
+{
     *missing = 0;
-    if (behind != NULL && behind->count >= more && behind->state != SPAN_BARE) {
-        struct span *taken = hak_span_free_carve(behind, end, more);
-        if (taken == NULL)
-            return false;
-        span->count += more;
-        span->lean_count = 0;
-        hak_span_free_spare(taken);
-        return true;
+    hak_span_lock();
+    bool is_done = extend_by(span, more, 0);
+    if (!is_done) {
+        uint32_t end = span->first + span->count;
+        const struct span *behind = hak_span_free_at(end, 0);
+        uint32_t room = behind == NULL || behind->state != SPAN_CLEAN ? 0 : behind->count;
+        size_t committed = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+        if ((size_t)end + room == committed)
+            *missing = more - room;
     }
-    uint32_t room = behind == NULL || behind->state != SPAN_CLEAN ? 0 : behind->count;
-    size_t committed = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
-    if ((size_t)end + room == committed)
-        *missing = more - room;
-    return false;
+    hak_span_unlock();
+    return is_done;
+}
+
+static bool extend(struct span *span, uint32_t more)
+{
+    uint32_t missing;
+    if (extend_by_own(span, more) || extend_by_common(span, more, &missing))
+        return true;
+    return missing != 0 && grow(missing, 1) && extend_by_common(span, more, &missing);
 }
 
 bool hak_span_extend(struct span *span, uint32_t count)
 {
-    uint32_t missing;
-    hak_span_lock();
-    bool is_done = extend_locked(span, count, &missing);
-    hak_span_unlock();
-    if (is_done || missing == 0 || !grow(missing, 1))
-        return is_done;
-    hak_span_lock();
-    is_done = extend_locked(span, count, &missing);
-    hak_span_unlock();
-    return is_done;
+    if (!extend(span, count - span->count))
+        return false;
+    if (count > HAK_SPAN_SET_GRANULES_MOST)
+        span->set = 0;
+    return true;
 }
 
 void hak_span_cut(struct span *span, uint32_t count)
@@ -391,18 +296,10 @@ void hak_span_cut(struct span *span, uint32_t count)
     hak_span_give(tail);
 }
 
-size_t hak_span_attached_bytes(void)
-{
-    begin_interval_when_due();
-    size_t peak = hak_most(hak_load_relaxed(&detached.peak_bytes),
-                           hak_load_relaxed(&detached.last_peak_bytes));
-    return hak_excess(peak, hak_load_relaxed(&detached.bytes));
-}
-
 struct granule_range hak_span_detach(struct span *span)
 {
     struct granule_range range = hak_span_granules(span);
-    note_detached(span->count);
+    hak_note_detached(span->count);
     hak_meta_pool_give(&hak_span_pool, span);
     return range;
 }
@@ -414,18 +311,19 @@ struct span *hak_span_attach(struct granule_range range)
         span->first = range.first;
         span->count = range.count;
         span->state = SPAN_USED;
-        span->node = own_node();
+        span->node = hak_span_own_node();
+        span->set = 0;
         span->piece_count = 0;
         span->is_divided = false;
         span->lean_count = 0;
-        note_attached(range.count);
+        hak_note_attached(range.count);
     }
     return span;
 }
 
 size_t hak_span_warm_bytes(void)
 {
-    return hak_load_relaxed(&hak_span_free.warm_bytes);
+    return hak_span_free_warm_bytes();
 }
 
 size_t hak_span_clean_bytes(void)
@@ -446,26 +344,60 @@ size_t hak_span_lost_bytes(void)
 
 uint64_t hak_span_oldest_ms(void)
 {
-    uint64_t oldest_ms = hak_load_relaxed(&hak_span_free.oldest_ms);
+    uint64_t oldest_ms = hak_span_free_oldest_ms();
     return oldest_ms == 0 ? UINT64_MAX : oldest_ms;
 }
 
 bool hak_span_heap_is_sound(void)
 {
+    hak_span_lock_sets();
     hak_span_lock();
-    hak_span_free_start();
+    hak_span_free_start(0);
     bool is_sound = hak_span_free_is_sound();
     hak_span_unlock();
+    hak_span_unlock_sets();
     return is_sound;
+}
+
+/* What was being added may be known and not yet free: it counts as used from now on. */
+static void renew(uint32_t set)
+{
+    size_t free_bytes = hak_load_relaxed(&hak_span_free.sets[set].warm_bytes);
+    if (set == 0)
+        free_bytes += hak_span_clean_bytes();
+    hak_fetch_sub_relaxed(&known_bytes, hak_least(hak_span_known_bytes(), free_bytes));
+    hak_span_free_renew(set);
+}
+
+static void mend_set(uint32_t set)
+{
+    struct hak_lock *lock = &hak_span_locks[set].lock;
+    bool is_noted = hak_lock_is_noted(HAK_LOCK_SPAN_SET); /* of this thread, or for no set yet */
+    if (!(hak_lock_is_settling() ? hak_lock_is_left(lock) : hak_lock_is_own(lock)))
+        return;
+    renew(set);
+    if (is_noted)
+        hak_lock_give_among(lock);
+    else
+        hak_lock_give(lock);
+}
+
+/* The thread may have waited for any of them, or given it and woken nobody yet. */
+static void forget_sets(void)
+{
+    for (uint32_t set = 1; set < HAK_SPAN_SETS; set++)
+        hak_lock_give_slow(&hak_span_locks[set].lock);
+    hak_lock_end(HAK_LOCK_SPAN_SET);
 }
 
 void hak_span_mend(void)
 {
-    if (!hak_lock_is_left(&hak_span_lock_word))
-        return;
-    size_t free_bytes = hak_span_warm_bytes() + hak_span_clean_bytes();
-    /* What was being added may be known and not yet free: it counts as used from now on. */
-    hak_store_relaxed(&known_bytes, hak_excess(hak_load_relaxed(&known_bytes), free_bytes));
-    hak_span_free_renew();
-    hak_span_unlock();
+    if (hak_lock_is_left(&hak_span_locks[0].lock)) {
+        renew(0);
+        hak_span_unlock();
+    }
+    for (uint32_t set = HAK_SPAN_SETS; set-- > 1;)
+        mend_set(set);
+    if (hak_lock_is_noted(HAK_LOCK_SPAN_SET) && !hak_lock_is_settling())
+        forget_sets();
 }

@@ -7,9 +7,9 @@
  * Invariants  a span becomes clean only if the kernel said that its memory is gone. A bare one is
  *             mapped before it is taken; if others have mapped something there meanwhile, it is
  *             lost.
- * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out
- *             (under the lock PURGE, so that a fork waits until it is back), and growth of the
- *             window happens before the lock is taken again.
+ * Threads     locks of sets (span/span_lock.h), never held across a system call: what is purged is
+ *             first taken out (under the lock PURGE, so that a fork waits until it is back), and
+ *             growth of the window happens before the lock is taken again.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/
  */
 #ifndef HAK_SPAN_SPAN_HEAP_H
@@ -23,8 +23,10 @@
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 
 /* The same, and more granules, as many as wished in all, if these are clean: the program touches
- * little of them. NULL: no memory for as many as wished; fewer may do. */
-struct span *hak_span_take_wished(uint32_t count, uint32_t wished_count, uint32_t alignment,
+ * little of them. Of the set first, to which
+ * it goes back if it is no longer than the set's may be. NULL: no memory for as many as wished;
+ * fewer may do. */
+struct span *hak_span_take_wished(struct span_fit fit, uint32_t wished_count, uint32_t set,
                                   bool *is_zero);
 
 /* A superslab of memory that was never used, without a record; a range of count 0: out of
@@ -62,10 +64,6 @@ void hak_span_cut(struct span *span, uint32_t count);
 struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
-/* Bytes by which less is detached now than lately: within once to twice the time for which free
- * memory is kept. */
-size_t hak_span_attached_bytes(void);
-
 /* Bytes free and warm, free and clean or bare; without the lock, for decisions and statistics. */
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);
@@ -79,11 +77,11 @@ size_t hak_span_lost_bytes(void);
 /* When the oldest warm span was freed; UINT64_MAX when there is none. */
 uint64_t hak_span_oldest_ms(void);
 
-/* True when the bins, the ages and the owner map agree (takes the lock). */
+/* True when the bins, the ages and the owner map agree (takes the locks). */
 bool hak_span_heap_is_sound(void);
 
-/* The calling thread left a section by a jump: if it holds the lock, all free spans are abandoned,
- * and the heap starts afresh. */
+/* The calling thread left a section by a jump: if it holds a lock, all free spans behind it are
+ * abandoned, and what it guards starts afresh. */
 void hak_span_mend(void);
 
 #endif

@@ -31,16 +31,31 @@ static struct span *carve_excess(struct span *span, size_t excess_bytes)
                : hak_span_free_carve(span, (uint32_t)(first - base), (uint32_t)(end - first));
 }
 
-/* Takes the oldest warm span out of the bins if it is old enough, or as much of its end as is to
+/* The set whose oldest span was freed first, not after `before_ms`: a hint, where there are
+ * several. HAK_SPAN_SETS: there is none. */
+static uint32_t oldest_set(uint64_t before_ms)
+{
+    uint32_t oldest = HAK_SPAN_SETS;
+    for (uint32_t set = 0; set < hak_span_set_count(); set++) {
+        uint64_t own_ms = hak_load_relaxed(&hak_span_free.sets[set].oldest_ms);
+        if (own_ms == 0 || own_ms > before_ms)
+            continue;
+        oldest = set;
+        before_ms = own_ms - 1; /* only an older one is better */
+    }
+    return oldest;
+}
+
+/* Takes the set's oldest span out of the bins if it is old enough, or as much of its end as is to
  * go; NULL otherwise. */
-static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
+static struct span *take_oldest_of(uint32_t set, uint64_t before_ms, size_t keep_bytes)
 {
     struct span *span = NULL;
-    hak_span_lock();
-    hak_span_free_start();
-    struct list_link *oldest = hak_span_free.ages.next;
-    size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    if (oldest != &hak_span_free.ages && warm_bytes > keep_bytes) {
+    hak_span_lock_set(set);
+    const struct list_link *ages = &hak_span_free.sets[set].ages;
+    struct list_link *oldest = ages->next;
+    size_t warm_bytes = hak_span_free_warm_bytes();
+    if (oldest != ages && warm_bytes > keep_bytes) {
         struct span *whole = hak_list_element(oldest, struct span, age_link);
         if (whole->freed_ms <= before_ms) {
             span = carve_excess(whole, warm_bytes - keep_bytes);
@@ -48,7 +63,19 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
                 hak_span_free_remove(span = whole);
         }
     }
-    hak_span_unlock();
+    hak_span_unlock_set(set);
+    return span;
+}
+
+/* The same of all sets. Another thread may have emptied the one that was chosen: then it has no
+ * span, or none as old, when it is looked at again. */
+static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
+{
+    struct span *span = NULL;
+    uint32_t set;
+    while (span == NULL && hak_span_free_warm_bytes() > keep_bytes &&
+           (set = oldest_set(before_ms)) != HAK_SPAN_SETS)
+        span = take_oldest_of(set, before_ms, keep_bytes);
     return span;
 }
 
@@ -80,9 +107,9 @@ static void refuse_refill(uintptr_t start, uintptr_t end)
 bool hak_span_is_too_much(const struct span *span)
 {
     size_t most = hak_region_most_bytes();
-    size_t mapped = hak_load_relaxed(&hak_span_free.warm_bytes) +
-                    hak_excess(hak_load_relaxed(&hak_span_free.clean_bytes),
-                               hak_load_relaxed(&hak_span_free.bare_bytes));
+    size_t mapped =
+        hak_span_free_warm_bytes() + hak_excess(hak_load_relaxed(&hak_span_free.clean_bytes),
+                                                hak_load_relaxed(&hak_span_free.bare_bytes));
     return HAK_UNLIKELY(most != SIZE_MAX) && mapped + hak_span_bytes(span) > most / FREE_SHARE;
 }
 
@@ -106,9 +133,11 @@ enum span_state hak_span_discard(const struct span *span)
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;
 }
 
-/* Puts the purged spans back. */
+/* Puts a span back, under the lock of its set if it is warm, else under SPAN. */
 static void put_back(struct span *span, enum span_state state, uint64_t now_ms)
 {
+    if (state != SPAN_WARM)
+        span->set = 0;
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     hak_span_free_insert(span);
@@ -117,13 +146,14 @@ static void put_back(struct span *span, enum span_state state, uint64_t now_ms)
 static void give_refused(struct list_link *refused)
 {
     uint64_t now_ms = hak_os_clock_ms();
-    hak_span_lock();
     while (!hak_list_is_empty(refused)) {
         struct span *span = hak_list_element(refused->next, struct span, age_link);
         hak_list_remove(&span->age_link);
+        uint32_t set = span->set;
+        hak_span_lock_set(set);
         put_back(span, SPAN_WARM, now_ms);
+        hak_span_unlock_set(set);
     }
-    hak_span_unlock();
 }
 
 /* Spans that the kernel refused are set aside, so that they do not stop the rest. What others free
@@ -131,7 +161,7 @@ static void give_refused(struct list_link *refused)
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0, refused_bytes = 0;
-    size_t most = hak_excess(hak_load_relaxed(&hak_span_free.warm_bytes), keep_bytes);
+    size_t most = hak_excess(hak_span_free_warm_bytes(), keep_bytes);
     struct list_link refused;
     hak_list_start(&refused);
     for (; budget > 0 && total < most; budget--) {
@@ -160,7 +190,7 @@ static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum
 static struct span *take_clean(void)
 {
     hak_span_lock();
-    hak_span_free_start();
+    hak_span_free_start(0);
     struct span *span = hak_span_bins_find(&hak_span_free.clean, (struct span_fit){1, 1, 0});
     if (span != NULL)
         hak_span_free_remove(span);

@@ -5,7 +5,7 @@
  * Invariants  what the kernel refuses stays warm and does not stop the rest. Where address space is
  *             limited, spans are unmapped as well, so that the program's own mappings and stacks
  *             find room: as often as the window may be divided into mappings.
- * Threads     the SPAN lock is never held across a system call. Callers that may run concurrently
+ * Threads     no lock of spans is held across a system call. Callers that may run concurrently
  *             hold the region's purge lock, so that a fork waits until the spans are back.
  * Tests       tests/unit/span/span_heap_test.c, tests/unit/span/span_bare_test.c
  */

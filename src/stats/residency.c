@@ -152,7 +152,7 @@ static void begin_run(struct walk *walk, uint32_t granule)
         span = hak_span_named_at(granule);
         walk->run_part = hak_span_live_at(granule) != NULL ? PART_LIVE : PART_FREE;
     } else if ((uintptr_t)record & 1) {
-        span = hak_span_free_at(granule);
+        span = hak_span_free_anywhere_at(granule);
         walk->run_part = span != NULL && span->state != SPAN_WARM ? PART_EXCESS : PART_FREE;
     } else {
         walk->run_part = hak_pool_is_untouched(granule) ? PART_EXCESS : PART_FREE;
@@ -196,9 +196,11 @@ static void add_piece(struct walk *walk)
         hak_private_visit(add_heap, walk);
     }
     hak_lock_take(&hak_pool_lock);
+    hak_span_lock_sets();
     hak_span_lock();
     add_others(walk);
     hak_span_unlock();
+    hak_span_unlock_sets();
     hak_lock_give(&hak_pool_lock);
 }
 

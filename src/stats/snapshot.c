@@ -19,6 +19,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
+#include "span/span_take.h"
 #include "stats/binding.h"
 #include "stats/exact.h"
 #include "stats/snapshot_take.h"
@@ -179,6 +180,9 @@ static void add_levels(struct snapshot *snapshot)
 #define X(name, meaning) snapshot->name = hak_load_relaxed(&hak_stat_globals.name);
     HAK_STAT_GLOBAL_TABLE(X)
 #undef X
+    uint64_t served_bytes;
+    snapshot->spans_reused += hak_span_sets_served(&served_bytes);
+    snapshot->spans_reused_bytes += served_bytes;
 }
 
 void hak_snapshot_take(struct snapshot *snapshot, struct census *census)

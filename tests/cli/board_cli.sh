@@ -67,7 +67,8 @@ asked table 0 profile "$holder_pid"
 shows table '^holder, process [0-9]+: [78]\.[0-9] MiB live in [0-9]+ blocks$'
 shows table '^estimates; one sample in 2\.0 KiB in the mean, for '
 # All of it, or nearly: a block of stdio's may be sampled, too.
-shows table '^ +[78]\.[0-9] MiB +(9[0-9]\.[0-9]|100\.0)% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
+share='(9[0-9]\.[0-9]|100\.0)%'
+shows table "^ +[78]\\.[0-9] MiB +$share +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\\.cpp:"
 asked folded 0 profile "$holder_pid" --folded
 shows folded ';main;yard::keep [78][0-9]{6}$'
 asked pprof 0 profile "$holder_pid" --pprof "$work/board.pprof" --flame "$work/board.html"

@@ -124,7 +124,8 @@ static void pass_three(void)
 /* The same with blocks, as malloc and free do it. */
 static void pass_block(size_t bytes)
 {
-    const struct large_request request = {bytes, HAK_ORDINARY_ALIGNMENT, LARGE_ANY, LARGE_PACKED};
+    const struct large_request request = {bytes, HAK_ORDINARY_ALIGNMENT, LARGE_ANY, LARGE_PACKED,
+                                          0};
     for (int i = 0; i < 2; i++) {
         char *block = hak_large_take_recent(&caches[0], bytes);
         if (block == NULL)

@@ -11,6 +11,7 @@
 #include "region/region.h"
 #include "span/large.h"
 #include "span/span_cache.h"
+#include "span/span_free.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
@@ -54,7 +55,7 @@ static struct large *make(struct racer *racer)
     size_t bytes = BYTES_LEAST + draw(racer) % (20 * HAK_GRANULE_BYTES);
     size_t alignment = (size_t)16 << draw(racer) % 16;
     enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
-    struct large_request request = {bytes, alignment, content, LARGE_ROOMY};
+    struct large_request request = {bytes, alignment, content, LARGE_ROOMY, racer->index};
     struct span *cached =
         hak_large_fits_cache(&request) ? hak_large_find(&caches[racer->index], &request) : NULL;
     unsigned char *block = hak_large_take_in(cached, &request);
@@ -119,7 +120,7 @@ static void fill_large_blocks(struct racer *racer)
 {
     for (uint32_t i = 0; goes_on(i); i++) {
         size_t bytes = 4 * HAK_MIB + draw(racer) % (3 * HAK_MIB);
-        struct large_request request = {bytes, 16, LARGE_ANY, LARGE_ROOMY};
+        struct large_request request = {bytes, 16, LARGE_ANY, LARGE_ROOMY, 0};
         unsigned char *block = hak_large_take_in(NULL, &request);
         CHECK(block != NULL);
         memset(block, (int)racer->index, draw(racer) % 32 == 0 ? bytes / 2 : bytes);
@@ -146,7 +147,7 @@ TEST(threads_watch_each_others_large_blocks)
     void (*const bodies[])(struct racer *) = {fill_large_blocks, fill_large_blocks,
                                               fill_large_blocks, purge_while_others_fill};
     struct large_request request = {HAK_SUPERSLAB_BYTES, HAK_SUPERSLAB_BYTES, LARGE_ANY,
-                                    LARGE_ROOMY};
+                                    LARGE_ROOMY, 0};
     void *probe = hak_large_take_in(NULL, &request);
     CHECK(probe != NULL);
     hak_os_touch(probe, HAK_SUPERSLAB_BYTES);
@@ -160,9 +161,8 @@ TEST(threads_watch_each_others_large_blocks)
     CHECK(hak_span_heap_is_sound());
 }
 
-TEST(large_blocks_of_many_threads_are_disjoint_and_all_returned)
+static void exchange_among_racers(void)
 {
-    CHECK(hak_process_start());
     void (*const bodies[])(struct racer *) = {exchange_large_blocks, exchange_large_blocks,
                                               exchange_large_blocks, purge_and_audit};
     race(RACERS, bodies);
@@ -178,4 +178,19 @@ TEST(large_blocks_of_many_threads_are_disjoint_and_all_returned)
     CHECK(hak_span_heap_is_sound());
     CHECK_EQ(hak_span_clean_bytes(), hak_load_relaxed(&hak_region.committed_bytes));
     CHECK_EQ(hak_span_piece_count(), 0);
+}
+
+TEST(large_blocks_of_many_threads_are_disjoint_and_all_returned)
+{
+    CHECK(hak_process_start());
+    exchange_among_racers();
+}
+
+/* Each racer is a heap's, but for the first. */
+TEST(so_are_those_of_threads_whose_heaps_have_sets_of_spans)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_lock_waits[HAK_LOCK_SPAN].count, HAK_SPAN_SET_WAITS);
+    exchange_among_racers();
+    CHECK_EQ(hak_span_set_count(), RACERS - 1); /* the last one purges */
 }

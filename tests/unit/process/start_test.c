@@ -340,13 +340,17 @@ static void *take_all_kinds(void *argument)
     return argument;
 }
 
-/* Of all locks, by rank: that of the caches, then those that a fork takes. */
-enum { LOCKS = 1 + HAK_FORK_LOCKS };
+/* Of all locks, by rank: that of the caches, then those that a fork takes, and before that of all
+ * other free spans one of a set's. */
+enum { LOCKS = 2 + HAK_FORK_LOCKS };
 static uint32_t first_lock, last_lock = LOCKS - 1;
 
 static struct hak_lock *lock_at(uint32_t index)
 {
-    return index == 0 ? &hak_caches_lock_word : hak_fork_locks[index - 1];
+    if (index == 0)
+        return &hak_caches_lock_word;
+    struct hak_lock *lock = hak_fork_locks[index - (index <= HAK_LOCK_AFTER_SETS ? 1 : 2)];
+    return index == HAK_LOCK_AFTER_SETS + 1 ? &hak_span_locks[9].lock : lock;
 }
 
 static void take_locks(void)

@@ -156,8 +156,11 @@ static void pass(uint64_t ms)
 {
     uint64_t now_ms = hak_os_clock_ms();
     hak_span_lock();
-    for (struct list_link *i = hak_span_free.ages.next; i != &hak_span_free.ages; i = i->next)
+    struct span_set *set = &hak_span_free.sets[0];
+    for (struct list_link *i = set->ages.next; i != &set->ages; i = i->next)
         hak_list_element(i, struct span, age_link)->freed_ms -= ms;
+    if (hak_load_relaxed(&set->oldest_ms) != 0)
+        hak_store_relaxed(&set->oldest_ms, hak_load_relaxed(&set->oldest_ms) - ms);
     hak_span_unlock();
     hak_span_purge(now_ms - hak_big_cache_keep_ms(), 0, UINT32_MAX);
 }
@@ -205,7 +208,7 @@ static void use_once(size_t granules)
 {
     size_t bytes = granules * HAK_GRANULE_BYTES;
     CHECK(hak_process_start());
-    struct large_request request = {bytes, 4096, LARGE_ANY, LARGE_PACKED};
+    struct large_request request = {bytes, 4096, LARGE_ANY, LARGE_PACKED, 0};
     void *block = hak_large_take_in(hak_large_find(&cache, &request), &request);
     CHECK(block != NULL);
     memset(block, 1, bytes);

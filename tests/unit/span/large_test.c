@@ -192,7 +192,7 @@ TEST(what_a_span_cache_holds_serves_blocks_of_whole_granules)
     fill(block, 1, 11 * HAK_GRANULE_BYTES);
     hak_large_give(block[0]);
     fill(block, 2, 4 * HAK_GRANULE_BYTES); /* of used memory, with no room for another start */
-    struct large_request request = {4 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
+    struct large_request request = {4 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY, 0};
     hak_large_keep(&cache, hak_large_end(block[0]), SIZE_MAX);
     CHECK(hak_large_fits_cache(&request));
     struct span *span = hak_large_find(&cache, &request);
@@ -205,7 +205,7 @@ TEST(nor_does_one_where_a_longer_block_had_its_place_from_a_span_cache)
 {
     static struct span_cache cache;
     unsigned char *blocks[10], *kept[10];
-    struct large_request request = {5 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
+    struct large_request request = {5 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY, 0};
     for (int i = 0; i < 10; i++) {
         fill(&blocks[i], 1, 4 * HAK_GRANULE_BYTES);
         fill(&kept[i], 1, BYTES);

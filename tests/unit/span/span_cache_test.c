@@ -357,7 +357,7 @@ TEST(a_cache_that_is_passed_by_is_used_again_when_a_recent_one_serves)
 TEST(a_request_that_no_recent_one_fits_counts_as_a_miss)
 {
     static struct span_cache cache;
-    struct large_request request = {9 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
+    struct large_request request = {9 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY, 0};
     hak_span_cache_put(&cache, take(3, 1));
     CHECK(hak_span_cache_take(&cache, 3, 1) != NULL);
     CHECK_EQ(hak_large_find_recent(&cache, &request), NULL);

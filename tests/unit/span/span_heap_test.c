@@ -10,6 +10,7 @@
 
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
+#include "span/detached.h"
 #include "span/span_heap.h"
 #include "span/span_lock.h"
 #include "span/span_purge.h"
@@ -538,7 +539,8 @@ TEST(a_span_heap_that_was_not_left_locked_is_not_repaired)
 static struct span *take_roughly(uint32_t count)
 {
     bool is_zero;
-    struct span *span = hak_span_take_wished(count, count + 1, 1, &is_zero);
+    struct span *span =
+        hak_span_take_wished((struct span_fit){count, 1, 0}, count + 1, 0, &is_zero);
     CHECK(span != NULL && (span->count == count || span->count == count + 1));
     return span;
 }

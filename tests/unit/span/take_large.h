@@ -13,7 +13,9 @@
 
 static inline void *take_large(size_t bytes, size_t alignment, enum large_content content)
 {
-    return hak_large_take_in(NULL, &(struct large_request){bytes, alignment, content, LARGE_ROOMY});
+    struct large_request request = {
+        .bytes = bytes, .alignment = alignment, .content = content, .room = LARGE_ROOMY};
+    return hak_large_take_in(NULL, &request);
 }
 
 #endif
