@@ -69,11 +69,15 @@ bool hak_limit_is_passed(void)
     return hak_limit_is_set() && hak_held_bytes() > hak_limit_soft_bytes();
 }
 
-/* Gives back at least `excess_bytes` of what is free, if there is so much. */
+/* Gives back at least `excess_bytes` of what is free, if there is so much. While others move spans
+ * their sum may be too large, once. */
 static void purge(size_t excess_bytes)
 {
-    size_t warm = hak_span_warm_bytes();
-    size_t bytes = hak_span_purge(UINT64_MAX, hak_excess(warm, excess_bytes), UINT32_MAX);
+    size_t bytes = 0;
+    for (int round = 0; round < 2 && bytes < excess_bytes; round++) {
+        size_t keep = hak_excess(hak_span_warm_bytes(), excess_bytes - bytes);
+        bytes += hak_span_purge(UINT64_MAX, keep, UINT32_MAX);
+    }
     uint32_t left = hak_pool_superslab_count();
     for (; bytes < excess_bytes && left > 0 && hak_pool_has_warm(UINT64_MAX - 1); left--)
         bytes += hak_pool_purge(UINT64_MAX, 1);

@@ -27,7 +27,7 @@
     X(GROWTH, growth, "superslabs being added to the pool")                                        \
     X(PURGE, purge, "superslabs and spans that are being purged")                                  \
     X(DEPOT, depot, "superslab occupancy")                                                         \
-    X(SPAN_SET, span_set, "free spans that were used on some processors")                          \
+    X(SPAN_SET, span_set, "free spans of the heaps' sets")                                         \
     X(SPAN, span, "all other free spans")                                                          \
     X(REGION, region, "growth of the committed window")                                            \
     X(META, meta, "bump pointer and free lists of metadata")                                       \

@@ -29,6 +29,7 @@ struct span_set {
     bool is_started;
     uint32_t spare_count;
     struct span *spare;            /* records without granules, linked by `user` */
+    _Atomic uint64_t take_count;   /* how often it served */
     _Atomic uint64_t served_count; /* that the big cache was not told of */
     _Atomic uint64_t served_bytes;
     struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
@@ -103,8 +104,8 @@ bool hak_span_free_drain(uint32_t set);
 /* Abandons all free spans of the set, and of 0 clean and bare ones; it starts afresh. */
 void hak_span_free_renew(uint32_t set);
 
-/* Warm bytes of all sets. Set 0 comes last: what goes there meanwhile counts twice rather than not
- * at all. */
+/* Warm bytes of all sets. Set 0 comes last: what has gone there meanwhile counts twice rather than
+ * not at all. */
 HAK_INLINE size_t hak_span_free_warm_bytes(void)
 {
     size_t bytes = 0;

@@ -18,16 +18,21 @@
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
+/* The set that a span which becomes free is of from now on: none has others while they pause. */
+static uint32_t choose_set(struct span *span, enum span_state state)
+{
+    if (HAK_UNLIKELY(span->set != 0) && (state != SPAN_WARM || !hak_span_has_sets()))
+        span->set = 0;
+    return span->set;
+}
+
 static void give_as(struct span *span, enum span_state state)
 {
     hak_assert(!span->is_divided);
     uint64_t now_ms = hak_os_clock_ms();
-    uint32_t set = span->set;
-    if (HAK_UNLIKELY(set != 0) && (state != SPAN_WARM || !hak_span_has_sets()))
-        set = 0;
+    uint32_t set = choose_set(span, state);
     hak_span_lock_set(set);
     hak_store_relaxed(&span->user, NULL);
-    span->set = (uint16_t)set;
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     hak_span_free_insert(span);
@@ -122,7 +127,7 @@ struct span *hak_span_take_wished(struct span_fit fit, uint32_t wished_count, ui
             span = take_bare(wished, is_zero);
         if (span != NULL)
             return span;
-        if (grow(wished_count, fit.alignment) || hak_span_join_sets())
+        if (grow(wished_count, fit.alignment) || (round == 0 && hak_span_join_sets()))
             continue;
         /* Nothing fits and the window cannot grow: wait for purges in progress, and unmap all free
          * memory, which merges its spans and may make room elsewhere. */
@@ -197,13 +202,14 @@ void hak_span_give_many(struct span **spans, uint32_t count)
             hak_span_give(spans[i]); /* one by one: addresses may have to go back */
         return;
     }
-    uint32_t set = spans[0]->set;
+    uint32_t set = choose_set(spans[0], SPAN_WARM);
     hak_span_lock_set(set);
     for (uint32_t i = 0; i < count; i++) {
         hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
-        if (HAK_UNLIKELY(spans[i]->set != set)) {
+        uint32_t own = choose_set(spans[i], SPAN_WARM);
+        if (HAK_UNLIKELY(own != set)) {
             hak_span_unlock_set(set);
-            hak_span_lock_set(set = spans[i]->set);
+            hak_span_lock_set(set = own);
         }
         hak_span_free_start(set);
         spans[i]->state = SPAN_WARM;

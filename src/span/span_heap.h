@@ -23,9 +23,8 @@
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 
 /* The same, and more granules, as many as wished in all, if these are clean: the program touches
- * little of them. Of the set first, to which
- * it goes back if it is no longer than the set's may be. NULL: no memory for as many as wished;
- * fewer may do. */
+ * little of them. It comes from the set, if that has it, and goes back there unless it is too long
+ * for a set. NULL: no memory for as many as wished; fewer may do. */
 struct span *hak_span_take_wished(struct span_fit fit, uint32_t wished_count, uint32_t set,
                                   bool *is_zero);
 

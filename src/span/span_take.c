@@ -8,9 +8,8 @@
 #include "span/span_free.h"
 #include "stats/counters.h"
 
-/* Sets are worth it if they have served so many requests between two long ones that empty them.
- * When they were not so often, more often than they were, they pause for so many waits for SPAN: at
- * first and in the end. */
+/* An emptying of the sets is a miss if they served fewer requests since the one before. When misses
+ * are so many more than others, sets pause for so many waits for SPAN: at first, and at most. */
 #define SERVED_LEAST 256u
 #define MISSES_MOST 8u
 #define PAUSE_WAITS 4096u
@@ -92,6 +91,7 @@ HAK_INLINE void note_served(const struct span *span, uint64_t now_ms, size_t war
 /* The same for a span of a set, under its lock: what the log would not price is only counted. */
 static void note_served_by(struct span_set *set, const struct span *span, uint64_t now_ms)
 {
+    hak_counter_add(&set->take_count, 1);
     if (HAK_LIKELY(hak_big_cache_is_free(span->freed_ms, now_ms))) {
         hak_counter_add(&set->served_count, 1);
         hak_counter_add(&set->served_bytes, hak_span_bytes(span));
@@ -254,10 +254,14 @@ uint64_t hak_span_sets_served(uint64_t *bytes)
     return count;
 }
 
-/* Whether sets are worth it: a race loses one look. */
+/* A race loses one look. */
 static void judge_sets(void)
 {
-    uint64_t bytes, served = hak_span_sets_served(&bytes);
+    uint64_t served = 0;
+    if (!hak_span_has_sets()) /* what was left of them */
+        return;
+    for (uint32_t set = 1; set < hak_span_set_count(); set++)
+        served += hak_load_relaxed(&hak_span_free.sets[set].take_count);
     uint32_t misses = hak_load_relaxed(&worth.misses);
     bool is_miss = served - hak_load_relaxed(&worth.served) < SERVED_LEAST;
     misses = is_miss ? misses + 1 : (uint32_t)hak_excess(misses, 1);

@@ -69,4 +69,5 @@ def _layout(x_title, y_title):
 
 def _figure(data, layout):
     """JSON that can stand inside a page."""
-    return json.dumps({"data": data, "layout": layout}).replace("<", "\\u003c")
+    text = json.dumps({"data": data, "layout": layout}, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
