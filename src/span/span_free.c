@@ -179,15 +179,17 @@ void hak_span_free_renew(uint32_t set)
     hak_store_relaxed(&hak_span_free.bare_bytes, 0);
 }
 
-uint64_t hak_span_free_oldest_ms(void)
+uint32_t hak_span_free_oldest_set(uint64_t before_ms)
 {
-    uint64_t oldest_ms = 0;
+    uint32_t oldest = HAK_SPAN_SETS;
     for (uint32_t set = 0; set < hak_span_set_count(); set++) {
         uint64_t own_ms = hak_load_relaxed(&hak_span_free.sets[set].oldest_ms);
-        if (own_ms != 0 && (oldest_ms == 0 || own_ms < oldest_ms))
-            oldest_ms = own_ms;
+        if (own_ms == 0 || own_ms > before_ms)
+            continue;
+        oldest = set;
+        before_ms = own_ms - 1; /* only an older one is better */
     }
-    return oldest_ms;
+    return oldest;
 }
 
 void hak_span_free_spare(struct span *record)

@@ -92,6 +92,18 @@ HAK_INLINE struct span *hak_span_free_take(struct span_bins *bins, struct span_f
  * lock. */
 void hak_span_free_spare(struct span *record);
 
+/* Lengthens the used span by the first granules of the free one behind it. False: no memory for a
+ * record. */
+HAK_INLINE bool hak_span_free_append(struct span *span, struct span *behind, uint32_t more)
+{
+    struct span *taken = hak_span_free_carve(behind, behind->first, more);
+    if (taken == NULL)
+        return false;
+    span->count += more;
+    hak_span_free_spare(taken);
+    return true;
+}
+
 /* Takes neighbouring free spans, warm ones of the set and clean ones, as one, so that resident
  * memory of the node that is too small on its own is used before untouched memory. NULL: there are
  * none, or no memory for a record. Both locks are held. */
@@ -114,8 +126,9 @@ HAK_INLINE size_t hak_span_free_warm_bytes(void)
     return bytes + hak_load_relaxed(&hak_span_free.sets[0].warm_bytes);
 }
 
-/* When the oldest warm span was freed; 0: there is none. */
-uint64_t hak_span_free_oldest_ms(void);
+/* The set whose oldest span was freed first, not after `before_ms`: a hint, where there are
+ * several. HAK_SPAN_SETS: there is none. */
+uint32_t hak_span_free_oldest_set(uint64_t before_ms);
 
 /* True when the bins, the ages and the owner map agree. All locks are held. */
 bool hak_span_free_is_sound(void);

@@ -232,15 +232,10 @@ bool hak_span_give_purged(struct span *span)
 /* Extends the span by what is free behind it in the set, whose lock is held. */
 static bool extend_by(struct span *span, uint32_t more, uint32_t set)
 {
-    uint32_t end = span->first + span->count;
-    struct span *behind = hak_span_free_at(end, set);
-    if (behind == NULL || behind->count < more || behind->state == SPAN_BARE)
+    struct span *behind = hak_span_free_at((size_t)span->first + span->count, set);
+    if (behind == NULL || behind->count < more || behind->state == SPAN_BARE ||
+        !hak_span_free_append(span, behind, more))
         return false;
-    struct span *taken = hak_span_free_carve(behind, end, more);
-    if (taken == NULL)
-        return false;
-    hak_span_free_spare(taken);
-    span->count += more;
     span->lean_count = 0;
     return true;
 }
@@ -350,8 +345,10 @@ size_t hak_span_lost_bytes(void)
 
 uint64_t hak_span_oldest_ms(void)
 {
-    uint64_t oldest_ms = hak_span_free_oldest_ms();
-    return oldest_ms == 0 ? UINT64_MAX : oldest_ms;
+    uint32_t set = hak_span_free_oldest_set(UINT64_MAX);
+    uint64_t oldest_ms =
+        set == HAK_SPAN_SETS ? 0 : hak_load_relaxed(&hak_span_free.sets[set].oldest_ms);
+    return oldest_ms == 0 ? UINT64_MAX : oldest_ms; /* it may have gone meanwhile */
 }
 
 bool hak_span_heap_is_sound(void)

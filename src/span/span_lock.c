@@ -10,9 +10,6 @@ struct span_lock hak_span_locks[HAK_SPAN_SETS] = {
 
 _Atomic uint64_t hak_span_set_waits = HAK_SPAN_SET_WAITS;
 
-/* A handler may copy the process meanwhile, and nobody wakes a sleeper in the copy. */
-#define SLEEP_MS 1000
-
 /* The first as any lock, for its rank. Who has one of them waits for none of the others. */
 void hak_span_lock_sets(void)
 {
@@ -20,8 +17,8 @@ void hak_span_lock_sets(void)
         return;
     hak_span_lock_set(1);
     for (uint32_t set = 2; set < HAK_SPAN_SETS; set++)
-        while (!hak_lock_take_within(&hak_span_locks[set].lock, SLEEP_MS))
-            continue;
+        if (!hak_lock_try_among(&hak_span_locks[set].lock))
+            hak_lock_take_slow(&hak_span_locks[set].lock);
 }
 
 void hak_span_unlock_sets(void)

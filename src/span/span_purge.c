@@ -31,21 +31,6 @@ static struct span *carve_excess(struct span *span, size_t excess_bytes)
                : hak_span_free_carve(span, (uint32_t)(first - base), (uint32_t)(end - first));
 }
 
-/* The set whose oldest span was freed first, not after `before_ms`: a hint, where there are
- * several. HAK_SPAN_SETS: there is none. */
-static uint32_t oldest_set(uint64_t before_ms)
-{
-    uint32_t oldest = HAK_SPAN_SETS;
-    for (uint32_t set = 0; set < hak_span_set_count(); set++) {
-        uint64_t own_ms = hak_load_relaxed(&hak_span_free.sets[set].oldest_ms);
-        if (own_ms == 0 || own_ms > before_ms)
-            continue;
-        oldest = set;
-        before_ms = own_ms - 1; /* only an older one is better */
-    }
-    return oldest;
-}
-
 /* Takes the set's oldest span out of the bins if it is old enough, or as much of its end as is to
  * go; NULL otherwise. */
 static struct span *take_oldest_of(uint32_t set, uint64_t before_ms, size_t keep_bytes)
@@ -74,7 +59,7 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     struct span *span = NULL;
     uint32_t set;
     while (span == NULL && hak_span_free_warm_bytes() > keep_bytes &&
-           (set = oldest_set(before_ms)) != HAK_SPAN_SETS)
+           (set = hak_span_free_oldest_set(before_ms)) != HAK_SPAN_SETS)
         span = take_oldest_of(set, before_ms, keep_bytes);
     return span;
 }

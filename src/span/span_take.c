@@ -105,15 +105,10 @@ static void note_served_by(struct span_set *set, const struct span *span, uint64
 /* Lengthens the span by clean memory, if that is what follows it. Under SPAN. */
 static void extend_clean(struct span *span, uint32_t count)
 {
-    uint32_t more = count - span->count, end = span->first + span->count;
-    struct span *behind = hak_span_free_at(end, 0);
-    if (behind == NULL || behind->state != SPAN_CLEAN || behind->count < more)
-        return;
-    struct span *taken = hak_span_free_carve(behind, end, more);
-    if (taken == NULL)
-        return;
-    span->count = count;
-    hak_span_free_spare(taken);
+    uint32_t more = count - span->count;
+    struct span *behind = hak_span_free_at((size_t)span->first + span->count, 0);
+    if (behind != NULL && behind->state == SPAN_CLEAN && behind->count >= more)
+        hak_span_free_append(span, behind, more);
 }
 
 static void begin_use(struct span *span, const struct wish *wish, bool *is_zero)

@@ -66,6 +66,18 @@ static void take_row(struct span **row, uint32_t spans, uint32_t count, const ui
         CHECK_EQ(row[i]->first, row[i - 1]->first + count);
 }
 
+/* The same, all of them free. Where the first one is. */
+static uint32_t leave_row(uint32_t spans, uint32_t count, const uint32_t *sets)
+{
+    struct span *row[4];
+    CHECK(spans <= 4);
+    take_row(row, spans, count, sets);
+    uint32_t place = row[0]->first;
+    for (uint32_t i = 0; i < spans; i++)
+        give(row[i]);
+    return place;
+}
+
 TEST(heaps_have_sets_once_threads_have_waited_for_set_0_often)
 {
     hak_store_relaxed(&hak_lock_waits[HAK_LOCK_SPAN].count, HAK_SPAN_SET_WAITS - 1);
@@ -94,27 +106,19 @@ TEST(a_span_goes_back_to_the_set_that_it_was_taken_for)
 
 TEST(a_set_serves_its_heap_first)
 {
-    struct span *row[3];
-    take_row(row, 3, 4, (const uint32_t[]){0, 2, 1});
-    uint32_t places[] = {row[0]->first, row[1]->first, row[2]->first};
-    for (uint32_t i = 0; i < 3; i++)
-        give(row[i]);
-    CHECK_EQ(take(4, 1)->first, places[2]);
-    CHECK_EQ(take(4, 2)->first, places[1]);
-    CHECK_EQ(take(4, 0)->first, places[0]);
+    uint32_t place = leave_row(3, 4, (const uint32_t[]){0, 2, 1});
+    CHECK_EQ(take(4, 1)->first, place + 8);
+    CHECK_EQ(take(4, 2)->first, place + 4);
+    CHECK_EQ(take(4, 0)->first, place);
 }
 
 TEST(then_set_0_and_then_other_sets_rather_than_memory_that_nobody_used)
 {
-    struct span *row[3];
-    take_row(row, 3, 4, (const uint32_t[]){2, 0, 3});
-    uint32_t places[] = {row[0]->first, row[1]->first, row[2]->first};
-    for (uint32_t i = 0; i < 3; i++)
-        give(row[i]);
-    CHECK_EQ(take(4, 1)->first, places[1]);
+    uint32_t place = leave_row(3, 4, (const uint32_t[]){2, 0, 3});
+    CHECK_EQ(take(4, 1)->first, place + 4);
     struct span *taken = take(4, 1);
-    CHECK_EQ(taken->first, places[0]);
-    CHECK_EQ(take(4, 1)->first, places[2]);
+    CHECK_EQ(taken->first, place);
+    CHECK_EQ(take(4, 1)->first, place + 8);
     size_t used_bytes = hak_span_known_bytes() - hak_span_clean_bytes();
     take(4, 1);
     CHECK_EQ(hak_span_known_bytes() - hak_span_clean_bytes(), used_bytes + granules_bytes(4));
@@ -125,11 +129,7 @@ TEST(then_set_0_and_then_other_sets_rather_than_memory_that_nobody_used)
 
 TEST(neighbours_join_in_one_set_and_not_across_sets)
 {
-    struct span *row[4];
-    take_row(row, 4, 2, (const uint32_t[]){1, 1, 2, 0});
-    uint32_t place = row[0]->first;
-    for (uint32_t i = 0; i < 4; i++)
-        give(row[i]);
+    uint32_t place = leave_row(4, 2, (const uint32_t[]){1, 1, 2, 0});
     CHECK_EQ(hak_span_free_at(place, 1)->count, 4);
     CHECK_EQ(hak_span_free_at(place + 4, 2)->count, 2);
     CHECK_EQ(hak_span_free_at(place + 6, 0)->count, 2);
@@ -140,11 +140,7 @@ TEST(neighbours_join_in_one_set_and_not_across_sets)
 
 TEST(a_request_that_is_too_long_for_a_set_makes_all_spans_join)
 {
-    struct span *row[3];
-    take_row(row, 3, 6, (const uint32_t[]){1, 2, 1});
-    uint32_t place = row[0]->first;
-    for (uint32_t i = 0; i < 3; i++)
-        give(row[i]);
+    uint32_t place = leave_row(3, 6, (const uint32_t[]){1, 2, 1});
     CHECK_EQ(take(18, 1)->first, place);
     CHECK_EQ(hak_span_warm_bytes(), 0);
 }
@@ -273,10 +269,7 @@ static void *take_while_set_2_is_busy(void *place)
 
 TEST(nobody_waits_for_another_set)
 {
-    struct span *row[1];
-    take_row(row, 1, 4, (const uint32_t[]){2});
-    uint32_t place = row[0]->first;
-    give(row[0]);
+    uint32_t place = leave_row(1, 4, (const uint32_t[]){2});
     hak_span_lock_set(2);
     in_thread(take_while_set_2_is_busy, &place);
     hak_span_unlock_set(2);
@@ -424,10 +417,7 @@ TEST(random_takes_and_gives_of_all_sets_leave_them_sound)
 
 TEST(all_sets_that_a_jump_left_locked_restart)
 {
-    struct span *row[2];
-    take_row(row, 2, 2, (const uint32_t[]){1, 9});
-    give(row[0]);
-    give(row[1]);
+    leave_row(2, 2, (const uint32_t[]){1, 9});
     hak_span_lock_sets();
     hak_span_mend();
     CHECK_EQ(hak_lock_held, 0);
