@@ -8,6 +8,12 @@
 
 #include <errno.h>
 
+HAK_NOINLINE void *hak_pop_larger_aligned(size_t alignment, size_t bytes)
+{
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    return class_index == HAK_CLASS_NONE ? NULL : hak_bin_pop(class_index);
+}
+
 /* Alignments that every block has anyway take the hot path. */
 void *hak_aligned(size_t alignment, size_t bytes)
 {

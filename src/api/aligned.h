@@ -14,12 +14,19 @@
 #include "heap/bins.h"
 #include "heap/draw.h"
 
-/* A block from its bin; NULL: the slow way. A size near the end of the address space wraps to 0. */
+/* A block above 4 KiB from its bin, which both partitions share; NULL: the slow way. For callers
+ * that know that nobody draws samples. */
+void *hak_pop_larger_aligned(size_t alignment, size_t bytes);
+
+/* A block of any size from its bin; NULL: the slow way. A size near the end of the address space
+ * wraps to 0. */
 HAK_INLINE void *hak_pop_aligned(enum hak_partition partition, size_t alignment, size_t bytes)
 {
     size_t rounded = hak_align_up(bytes + (bytes == 0), alignment);
-    if (HAK_UNLIKELY(rounded - 1 >= HAK_CLASS_EVEN_BYTES_MAX) || hak_draw_is_on())
+    if (hak_draw_is_on())
         return NULL;
+    if (HAK_UNLIKELY(rounded - 1 >= HAK_CLASS_EVEN_BYTES_MAX))
+        return hak_pop_larger_aligned(alignment, bytes);
     return hak_bin_pop(hak_class_in(hak_class_of(rounded), partition));
 }
 

@@ -18,10 +18,13 @@ HAK_INLINE struct bins *bins_here(void)
 /* A block from the bin of the class; NULL: the slow way. */
 HAK_INLINE void *take(size_t bytes)
 {
-    if (HAK_UNLIKELY(bytes > HAK_CLASS_HOT_BYTES_MAX))
+    if (HAK_UNLIKELY(bytes > HAK_CLASS_BYTES_MAX))
         return NULL;
     struct bins *bins = bins_here();
-    uint32_t scaled = hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8]);
+    uint32_t scaled =
+        bytes <= HAK_CLASS_HOT_BYTES_MAX
+            ? hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8])
+            : hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
     struct popped popped = hak_slot_pop_noted(bins, hak_bin_at(bins, scaled));
     return HAK_UNLIKELY(popped.noted != NULL) ? hak_malloc_noted(popped.block, bins, scaled, bytes)
                                               : popped.block;

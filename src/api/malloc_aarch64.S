@@ -40,10 +40,11 @@
 #include "base/assembly.h"
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
-    .hidden hak_operators_may_be_replaced
+    .hidden hak_operators_may_be_replaced, hak_bin_of_line
     .set    REGION_TAGS, 16
     .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
+    .set    CLASS_BYTES_MAX, 32             /* x 4096 */
     .set    EQUAL, 4                        /* the flag Z alone */
 
 .macro ENTRY name
@@ -73,17 +74,17 @@
 ENTRY \name
     FORM    \form
     cmp     x0, #HOT_BYTES_MAX, lsl #12
-    b.hi    1f
-    mrs     x9, tpidr_el0
-    adrp    x10, :gottprel:hak_here
-    add     x11, x0, #7
-    ldr     x10, [x10, #:gottprel_lo12:hak_here]
+    b.hi    3f
     adrp    x12, hak_bins_of
+    add     x11, x0, #7
     add     x12, x12, #:lo12:hak_bins_of
     lsr     x11, x11, #3
     add     x13, x12, #SIZES, lsl #12
-    ldr     x9, [x9, x10]                           /* the thread's area */
+4:  mrs     x9, tpidr_el0
+    adrp    x10, :gottprel:hak_here
+    ldr     x10, [x10, #:gottprel_lo12:hak_here]
     adrp    x14, hak_rseq_id_offset
+    ldr     x9, [x9, x10]                           /* the thread's area */
     adrp    x10, .Lsection_\name
     ldrb    w13, [x13, x11]                         /* bin */
     add     x10, x10, #:lo12:.Lsection_\name
@@ -110,6 +111,15 @@ ENTRY \name
     mov     x1, x14
     mov     x2, x13
     b       hak_malloc_noted                        /* (block, bins, bin, bytes) */
+3:  cmp     x0, #CLASS_BYTES_MAX, lsl #12           /* a table that does not change */
+    b.hi    1b
+    adrp    x12, hak_bins_of
+    add     x11, x0, #63
+    add     x12, x12, #:lo12:hak_bins_of
+    adrp    x13, hak_bin_of_line
+    lsr     x11, x11, #6
+    add     x13, x13, #:lo12:hak_bin_of_line
+    b       4b
 ENTRY_END \name
 .endm
 

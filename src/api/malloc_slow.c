@@ -204,15 +204,6 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
     return block;
 }
 
-/* From the bins of classes that the hot path has no table for; NULL: it has one, or the bin is
- * empty. */
-HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
-{
-    if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
-        return NULL;
-    return pop(hak_class_of(bytes), bytes, caller);
-}
-
 /* At present no large block is sampled or timed. */
 HAK_INLINE bool are_plain(void)
 {
@@ -246,7 +237,7 @@ void *hak_malloc_slow(size_t bytes)
         return hak_hardened_take(&request);
     if (HAK_UNLIKELY(bytes == 0) && (block = hak_zero_size_take()) != NULL)
         return block;
-    block = bytes > HAK_CLASS_BYTES_MAX ? take_again(bytes) : pop_larger(bytes, HAK_OS_CALLER());
+    block = bytes > HAK_CLASS_BYTES_MAX ? take_again(bytes) : NULL;
     return block != NULL ? block : take(&request);
 }
 
@@ -275,27 +266,9 @@ void *hak_calloc_slow(size_t bytes)
     return block != NULL ? memset(block, 0, bytes) : take(&request);
 }
 
-/* From the bin of a class that callers have not looked into: of blocks above those that they ask
- * for inline (api/aligned.h), which both partitions share. NULL: it is empty, or there is none. */
-HAK_INLINE void *pop_larger_aligned(size_t alignment, size_t bytes)
-{
-    if (hak_most(bytes, alignment) <= HAK_CLASS_EVEN_BYTES_MAX || hak_draw_is_on())
-        return NULL;
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    return class_index == HAK_CLASS_NONE ? NULL : hak_bin_pop(class_index);
-}
-
-HAK_INLINE void *serve_aligned(size_t alignment, size_t bytes, enum hak_partition partition)
-{
-    void *block = pop_larger_aligned(alignment, bytes);
-    if (block != NULL)
-        return block;
-    return serve((struct request){.bytes = bytes, .alignment = alignment, .partition = partition});
-}
-
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
-    return serve_aligned(alignment, bytes, PARTITION_ORDINARY);
+    return serve((struct request){.bytes = bytes, .alignment = alignment});
 }
 
 void *hak_long_slow(size_t bytes)
@@ -310,7 +283,8 @@ void *hak_long_zero_slow(size_t bytes)
 
 void *hak_long_aligned_slow(size_t alignment, size_t bytes)
 {
-    return serve_aligned(alignment, bytes, PARTITION_LONG);
+    return serve(
+        (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */

@@ -15,9 +15,10 @@
 #include "base/assembly.h"
 
 #define HOT_BYTES_MAX 32768
+#define CLASS_BYTES_MAX 131072
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
-    .hidden hak_operators_may_be_replaced
+    .hidden hak_operators_may_be_replaced, hak_bin_of_line
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
     .set    SIZES, -(32768 + 64)            /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
@@ -48,12 +49,12 @@
 ENTRY \name
     FORM    \form
     cmpq    $HOT_BYTES_MAX, %rdi
-    ja      1f
-    movq    hak_here@GOTTPOFF(%rip), %rdx
+    ja      3f
     leaq    hak_bins_of(%rip), %rcx
-    movq    %fs:(%rdx), %rdx                        /* the thread's area */
-    leaq    .Lsection_\name(%rip), %rsi
     movzbl  SIZES(%rcx,%rdi), %r8d                  /* bin */
+4:  movq    hak_here@GOTTPOFF(%rip), %rdx
+    leaq    .Lsection_\name(%rip), %rsi
+    movq    %fs:(%rdx), %rdx                        /* the thread's area */
     movl    hak_rseq_id_offset(%rip), %r9d
     movq    %rsi, 8(%rdx)
 .Lstart_\name:
@@ -72,6 +73,14 @@ ENTRY \name
     movq    %rax, %rdi
     movq    %r8, %rdx
     jmp     hak_malloc_noted                        /* (block, bins, bin, bytes) */
+3:  cmpq    $CLASS_BYTES_MAX, %rdi                  /* a table that does not change */
+    ja      1b
+    leaq    63(%rdi), %r8
+    leaq    hak_bin_of_line(%rip), %rdx
+    shrq    $6, %r8
+    leaq    hak_bins_of(%rip), %rcx
+    movzbl  (%rdx,%r8), %r8d                        /* bin */
+    jmp     4b
 ENTRY_END \name
 .endm
 

@@ -56,17 +56,21 @@
     HAK_CLASS_DOUBLING(X, 33, 1024)                                                                \
     HAK_CLASS_DOUBLING(X, 41, 2048)
 
-/* Classes that the hot path finds by table. */
+/* Classes that the hot path finds in a table by bytes or eighths of them. */
 #define HAK_SIZE_CLASSES_HOT(X)                                                                    \
     HAK_SIZE_CLASSES_EVEN(X)                                                                       \
     HAK_CLASS_HEADER_AND_QUARTERS(X, 49, 4096)                                                     \
     HAK_CLASS_HEADER_AND_QUARTERS(X, 54, 8192)                                                     \
     HAK_CLASS_HEADER_AND_QUARTERS(X, 59, 16384)
 
+/* Those that it finds in one by lines of 64 bytes. */
+#define HAK_SIZE_CLASSES_LINES(X)                                                                  \
+    HAK_CLASS_QUARTERS(X, 64, 32768, 32768)                                                        \
+    HAK_CLASS_QUARTERS(X, 68, 65536, 65536)
+
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \
     HAK_SIZE_CLASSES_HOT(X)                                                                        \
-    HAK_CLASS_QUARTERS(X, 64, 32768, 32768)                                                        \
-    HAK_CLASS_QUARTERS(X, 68, 65536, 65536)
+    HAK_SIZE_CLASSES_LINES(X)
 
 #endif

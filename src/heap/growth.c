@@ -10,11 +10,12 @@
  * needs once or twice goes straight back to its slab, where other classes can have the memory. */
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
-/* A bin of no more misses so often that it may grow to them where others may not. */
+/* A bin of no more slots, or no more bytes, misses so often that it may grow to them where others
+ * may not. */
 #define FEW_SLOTS 15u
 #define FEW_BYTES (32 * HAK_KIB)
-/* Bins of blocks up to this size may have these few whatever they hold. */
-#define MIDDLING_BYTES_MOST (64 * HAK_KIB)
+/* What a bin may hold in any case: the few slots, up to so many bytes. */
+#define FEW_LARGE_BYTES HAK_MIB
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 /* Large blocks leave one part in so many of what a cache may hold to small ones. */
@@ -39,8 +40,8 @@ static uint32_t capacity_most(uint32_t class_index)
     size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
                        ? hak_policy_read(class_cache_bytes)
                        : hak_policy_read(large_class_cache_bytes);
-    uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? FEW_SLOTS : 2;
-    return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_BIN_SLOTS_MOST - 1);
+    size_t few_bytes = hak_least(FEW_SLOTS * (size_t)block_bytes, FEW_LARGE_BYTES);
+    return (uint32_t)hak_least(hak_most(bytes, few_bytes) / block_bytes, HAK_BIN_SLOTS_MOST - 1);
 }
 
 /* What all bins of all caches may hold when one grows to few slots, or to many. */

@@ -28,8 +28,8 @@
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "maximum in one bin of blocks below 4 KiB")                                                  \
     X(large_class_cache_bytes, 384 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
-      "maximum in one bin of blocks of 4 KiB or more; or 15 blocks of at most 64 KiB, or two "     \
-      "larger ones, if that is more")                                                              \
+      "maximum in one bin of blocks of 4 KiB or more; if that is more, 15 blocks, or as many as "  \
+      "1 MiB holds")                                                                               \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
       "maximum in one heap's span cache: spans of freed large blocks of up to 1 MiB")              \
     X(span_cache_percent, 12, 0, 100,                                                              \

@@ -37,6 +37,16 @@ const struct size_class hak_size_classes[HAK_ALL_CLASS_COUNT] = {CLASS_ROW(
 const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = HAK_BIN_OF_CLASS(0),
                                                                     HAK_SIZE_CLASSES_HOT(BIN_ROW)};
 
+#define LINE_ROW(index, below, bytes)                                                              \
+    [(below) / HAK_CACHE_LINE_BYTES + 1 ...(bytes) / HAK_CACHE_LINE_BYTES] =                       \
+        HAK_BIN_OF_CLASS(index),
+
+const uint8_t hak_bin_of_line[HAK_CLASS_BYTES_MAX / HAK_CACHE_LINE_BYTES + 1] = {
+    HAK_SIZE_CLASSES_LINES(LINE_ROW)};
+
+/* Above 4 KiB, the most that blocks of other sizes than powers of two are aligned to. */
+#define ODD_ALIGNMENT_MOST 256
+
 #define CLASS_ASSERT(index, below, bytes)                                                          \
     hak_static_assert((bytes) % HAK_ORDINARY_ALIGNMENT == 0, "blocks are aligned");                \
     hak_static_assert((index) == 1 || (bytes) > 4096 || ((bytes) - ((below) + 16)) * 8 <= (bytes), \
@@ -46,6 +56,9 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = 
                       "an aligned request takes the next class at most");                          \
     hak_static_assert((bytes) <= 4096 || ((bytes) - ((below) + 64)) * 5 <= (bytes),                \
                       "at most 20 % waste beyond rounding to 64");                                 \
+    hak_static_assert((bytes) <= 4096 || (bytes) % (2 * ODD_ALIGNMENT_MOST) != 0 ||                \
+                          ((bytes) & ((bytes) - 1)) == 0,                                          \
+                      "with more alignment only powers of two serve");                             \
     hak_static_assert(BLOCKS(bytes) >= 1, "a slab holds at least one block");
 HAK_SIZE_CLASSES(CLASS_ASSERT)
 
@@ -57,7 +70,10 @@ uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
     size_t most = hak_harden_has(HARDEN_GUARDS) ? hak_os_page_bytes() : HAK_GRANULE_BYTES;
     if (bytes > HAK_CLASS_BYTES_MAX || alignment > most)
         return HAK_CLASS_NONE;
-    uint32_t class_index = hak_class_of(hak_most(bytes, alignment));
+    size_t least = hak_most(bytes, alignment);
+    if (least > HAK_CLASS_EVEN_BYTES_MAX && alignment > ODD_ALIGNMENT_MOST)
+        least = (size_t)1 << (hak_bit_highest(least - 1) + 1);
+    uint32_t class_index = hak_class_of(least);
     /* The largest class is aligned to all of these. */
     while ((hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)
         class_index++;

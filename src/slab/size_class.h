@@ -28,7 +28,6 @@
 /* No class: a large block. */
 #define HAK_CLASS_NONE HAK_ALL_CLASS_COUNT
 #define HAK_CLASS_HOT_BYTES_MAX ((size_t)32768)
-#define HAK_CLASS_HOT_COUNT 64u
 #define HAK_CLASS_BYTES_MAX ((size_t)131072)
 
 /* No bin is as high. */
@@ -44,8 +43,12 @@ struct size_class {
 
 extern const struct size_class hak_size_classes[HAK_ALL_CLASS_COUNT];
 
-/* Bin of a request, by (bytes + 7) / 8, up to HAK_CLASS_HOT_BYTES_MAX. */
+/* Bin of a request, by (bytes + 7) / 8, up to HAK_CLASS_HOT_BYTES_MAX. The hot path has one of its
+ * own, which routes change (heap/cpu_cache.h). */
 extern const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1];
+
+/* Bin of a larger one, by (bytes + 63) / 64, up to HAK_CLASS_BYTES_MAX; for the hot path, too. */
+extern const uint8_t hak_bin_of_line[HAK_CLASS_BYTES_MAX / HAK_CACHE_LINE_BYTES + 1];
 
 #define HAK_RECIPROCAL_SHIFT 40
 
@@ -58,12 +61,10 @@ HAK_INLINE uint32_t hak_block_index(uint64_t reciprocal, size_t offset)
 /* The class that serves `bytes` <= HAK_CLASS_BYTES_MAX. */
 HAK_INLINE uint32_t hak_class_of(size_t bytes)
 {
-    if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
-        return hak_bin_of_eighth[(bytes + 7) / 8] / HAK_BIN_SCALE - 1;
-    uint32_t class_index = HAK_CLASS_HOT_COUNT + (bytes > 2 * HAK_CLASS_HOT_BYTES_MAX ? 4u : 0u);
-    while (hak_size_classes[class_index].block_bytes < bytes)
-        class_index++;
-    return class_index;
+    uint32_t bin = bytes <= HAK_CLASS_HOT_BYTES_MAX
+                       ? hak_bin_of_eighth[(bytes + 7) / 8]
+                       : hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
+    return bin / HAK_BIN_SCALE - 1;
 }
 
 /* Up to here the classes are evenly spaced within each doubling: a multiple of a power of two is

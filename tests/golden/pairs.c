@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/golden/pairs.c - malloc(64) or aligned_alloc, and free, as often as asked, for counting
+/* tests/golden/pairs.c - malloc or aligned_alloc, and free, as often as asked, for counting
  * instructions.
  *
- *     golden_pairs [PAIRS [ALIGNMENT BYTES]]
+ *     golden_pairs [PAIRS [ALIGNMENT BYTES]]     ALIGNMENT 0: malloc
  */
 #include <stdlib.h>
 

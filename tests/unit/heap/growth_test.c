@@ -174,6 +174,19 @@ TEST(large_blocks_leave_small_ones_a_few_slots)
     CHECK(cache->capacity_bytes <= CACHE_BYTES + FIRST_SLOTS_BYTES);
 }
 
+TEST(bins_of_the_largest_blocks_may_have_a_few_slots_too)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    uint32_t middling = hak_class_of(64 * HAK_KIB), largest = HAK_CLASS_COUNT - 1;
+    grow_between(cache, middling, middling + 1);
+    grow_between(cache, largest, largest + 1);
+    if (HAK_TINY) /* whose bins cannot grow */
+        return;
+    CHECK_EQ(hak_cache_capacity(cache, middling), FEW_SLOTS);
+    CHECK_EQ(bin_bytes(cache, largest), HAK_MIB);
+}
+
 TEST(bins_of_many_slots_share_half_of_a_cache)
 {
     struct cache *cache = hak_thread_cache();

@@ -162,11 +162,12 @@ DISTINCT static void keep_one_of_the_slow_path(uint32_t i)
     __asm__ volatile("" ::: "memory");
 }
 
-/* A bin of this size holds a block or two, so that what is kept comes from refills, by the slow
- * path's coin; what is paired pops, by the countdown. Neither may be missed. */
+/* In so small a cache a bin of this size holds one block, so that what is kept comes from refills,
+ * by the slow path's coin; what is paired pops, by the countdown. Neither may be missed. */
 static void check_both_ways(const char *sentence)
 {
-    be_started_with(sentence, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=65536");
+    be_started_with(sentence, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=65536,"
+                              "thread_cache=64K");
     for (uint32_t i = 0; i < SELDOM; i++) {
         keep_one_of_the_slow_path(i);
         for (uint32_t k = 0; k < 100; k++)
