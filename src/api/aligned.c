@@ -66,8 +66,7 @@ void *hak_memalign(size_t alignment, size_t bytes)
         errno = EINVAL;
         return NULL;
     }
-    size_t rounded = alignment <= 1 ? 1 : (size_t)1 << (hak_bit_highest(alignment - 1) + 1);
-    return hak_aligned(rounded, bytes);
+    return hak_aligned(hak_power_of_two_up(alignment), bytes);
 }
 
 void *hak_valloc(size_t bytes)

@@ -21,10 +21,9 @@ HAK_INLINE void *take(size_t bytes)
     if (HAK_UNLIKELY(bytes > HAK_CLASS_BYTES_MAX))
         return NULL;
     struct bins *bins = bins_here();
-    uint32_t scaled =
-        bytes <= HAK_CLASS_HOT_BYTES_MAX
-            ? hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8])
-            : hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
+    uint32_t scaled = bytes <= HAK_CLASS_HOT_BYTES_MAX
+                          ? hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8])
+                          : hak_bin_of_larger(bytes);
     struct popped popped = hak_slot_pop_noted(bins, hak_bin_at(bins, scaled));
     return HAK_UNLIKELY(popped.noted != NULL) ? hak_malloc_noted(popped.block, bins, scaled, bytes)
                                               : popped.block;

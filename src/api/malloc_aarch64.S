@@ -74,10 +74,10 @@
 ENTRY \name
     FORM    \form
     cmp     x0, #HOT_BYTES_MAX, lsl #12
-    b.hi    3f
     adrp    x12, hak_bins_of
-    add     x11, x0, #7
     add     x12, x12, #:lo12:hak_bins_of
+    b.hi    3f
+    add     x11, x0, #7
     lsr     x11, x11, #3
     add     x13, x12, #SIZES, lsl #12
 4:  mrs     x9, tpidr_el0
@@ -113,9 +113,7 @@ ENTRY \name
     b       hak_malloc_noted                        /* (block, bins, bin, bytes) */
 3:  cmp     x0, #CLASS_BYTES_MAX, lsl #12           /* a table that does not change */
     b.hi    1b
-    adrp    x12, hak_bins_of
     add     x11, x0, #63
-    add     x12, x12, #:lo12:hak_bins_of
     adrp    x13, hak_bin_of_line
     lsr     x11, x11, #6
     add     x13, x13, #:lo12:hak_bin_of_line

@@ -237,8 +237,9 @@ void *hak_malloc_slow(size_t bytes)
         return hak_hardened_take(&request);
     if (HAK_UNLIKELY(bytes == 0) && (block = hak_zero_size_take()) != NULL)
         return block;
-    block = bytes > HAK_CLASS_BYTES_MAX ? take_again(bytes) : NULL;
-    return block != NULL ? block : take(&request);
+    if (bytes > HAK_CLASS_BYTES_MAX && (block = take_again(bytes)) != NULL)
+        return block;
+    return take(&request);
 }
 
 void *hak_malloc_routed(size_t bytes, struct os_caller caller)

@@ -48,9 +48,9 @@
     .hidden \slow
 ENTRY \name
     FORM    \form
+    leaq    hak_bins_of(%rip), %rcx
     cmpq    $HOT_BYTES_MAX, %rdi
     ja      3f
-    leaq    hak_bins_of(%rip), %rcx
     movzbl  SIZES(%rcx,%rdi), %r8d                  /* bin */
 4:  movq    hak_here@GOTTPOFF(%rip), %rdx
     leaq    .Lsection_\name(%rip), %rsi
@@ -78,7 +78,6 @@ ENTRY \name
     leaq    63(%rdi), %r8
     leaq    hak_bin_of_line(%rip), %rdx
     shrq    $6, %r8
-    leaq    hak_bins_of(%rip), %rcx
     movzbl  (%rdx,%r8), %r8d                        /* bin */
     jmp     4b
 ENTRY_END \name

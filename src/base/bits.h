@@ -68,6 +68,12 @@ HAK_INLINE bool hak_is_power_of_two(size_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
+/* The least power of two that is no less; `value` is at most the largest one. */
+HAK_INLINE size_t hak_power_of_two_up(size_t value)
+{
+    return value <= 1 ? 1 : (size_t)1 << (hak_bit_highest(value - 1) + 1);
+}
+
 /* `value` rounded up to a multiple of `alignment`, a power of two; the caller excludes overflow. */
 HAK_INLINE size_t hak_align_up(size_t value, size_t alignment)
 {

@@ -72,7 +72,7 @@ uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
         return HAK_CLASS_NONE;
     size_t least = hak_most(bytes, alignment);
     if (least > HAK_CLASS_EVEN_BYTES_MAX && alignment > ODD_ALIGNMENT_MOST)
-        least = (size_t)1 << (hak_bit_highest(least - 1) + 1);
+        least = hak_power_of_two_up(least);
     uint32_t class_index = hak_class_of(least);
     /* The largest class is aligned to all of these. */
     while ((hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)

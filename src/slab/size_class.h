@@ -58,12 +58,17 @@ HAK_INLINE uint32_t hak_block_index(uint64_t reciprocal, size_t offset)
     return (uint32_t)((offset * reciprocal) >> HAK_RECIPROCAL_SHIFT);
 }
 
+/* Bin of a request above HAK_CLASS_HOT_BYTES_MAX. */
+HAK_INLINE uint32_t hak_bin_of_larger(size_t bytes)
+{
+    return hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
+}
+
 /* The class that serves `bytes` <= HAK_CLASS_BYTES_MAX. */
 HAK_INLINE uint32_t hak_class_of(size_t bytes)
 {
-    uint32_t bin = bytes <= HAK_CLASS_HOT_BYTES_MAX
-                       ? hak_bin_of_eighth[(bytes + 7) / 8]
-                       : hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
+    uint32_t bin = bytes <= HAK_CLASS_HOT_BYTES_MAX ? hak_bin_of_eighth[(bytes + 7) / 8]
+                                                    : hak_bin_of_larger(bytes);
     return bin / HAK_BIN_SCALE - 1;
 }
 

@@ -51,6 +51,11 @@ TEST(a_low_mask_may_be_empty_or_whole)
 
 TEST(zero_is_no_power_of_two)
 {
+    CHECK_EQ(hak_power_of_two_up(0), 1);
+    CHECK_EQ(hak_power_of_two_up(1), 1);
+    CHECK_EQ(hak_power_of_two_up(5), 8);
+    CHECK_EQ(hak_power_of_two_up(8), 8);
+    CHECK_EQ(hak_power_of_two_up(((size_t)1 << 62) + 1), (size_t)1 << 63);
     CHECK(!hak_is_power_of_two(0));
     CHECK(!hak_is_power_of_two(6));
     for (uint32_t shift = 0; shift < 64; shift++)
