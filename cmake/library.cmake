@@ -21,7 +21,7 @@ if(assembly AND NOT HAKMEM_FLAGS MATCHES "-fsanitize")
 endif()
 
 # bad_alloc passes through operator new.
-set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/glibc.c
+set_source_files_properties(src/api/malloc.c src/api/operators.c src/api/glibc.c
   src/api/cpp_runtime.c src/api/long.c src/api/replaced.c src/api/token.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 

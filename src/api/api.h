@@ -22,11 +22,19 @@ void hak_free(void *block);
 /* C23. */
 void hak_free_sized(void *block, size_t bytes);
 void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes);
+/* C17, POSIX.1-2017 and the glibc manual. */
+void *hak_aligned_alloc(size_t alignment, size_t bytes);
+int hak_posix_memalign(void **result, size_t alignment, size_t bytes);
+void *hak_memalign(size_t alignment, size_t bytes);
 /* C++: operator new throws std::bad_alloc or, when nothrow, returns NULL. */
 void *hak_new(size_t bytes);
 void *hak_new_array(size_t bytes);
 void *hak_new_nothrow(size_t bytes, const void *nothrow);
 void *hak_new_array_nothrow(size_t bytes, const void *nothrow);
+void *hak_new_aligned(size_t bytes, size_t alignment);
+void *hak_new_array_aligned(size_t bytes, size_t alignment);
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
+void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void hak_delete(void *block);
 void hak_delete_array(void *block);
 void hak_delete_sized(void *block, size_t bytes);
@@ -48,6 +56,9 @@ struct bins;
 void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes);
 void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t bytes,
                            struct os_caller caller);
+/* The same for aligned blocks, which are no samples: those take the slow path. */
+void *hak_aligned_noted(void *block, struct bins *bins, size_t scaled);
+int hak_posix_memalign_noted(void **result, void *block, struct bins *bins, size_t scaled);
 
 /* malloc_slow.c: everything that is unusual. */
 void *hak_malloc_slow(size_t bytes);
@@ -86,10 +97,10 @@ void *hak_realloc(void *block, size_t bytes);
 void *hak_reallocarray(void *block, size_t count, size_t bytes);
 size_t hak_malloc_usable_size(void *block);
 
-/* aligned.c */
-void *hak_aligned_alloc(size_t alignment, size_t bytes);
-int hak_posix_memalign(void **result, size_t alignment, size_t bytes);
-void *hak_memalign(size_t alignment, size_t bytes);
+/* aligned.c: what is unusual about the aligned family. */
+void *hak_aligned_alloc_slow(size_t alignment, size_t bytes);
+int hak_posix_memalign_slow(void **result, size_t alignment, size_t bytes);
+void *hak_memalign_slow(size_t alignment, size_t bytes);
 void *hak_valloc(size_t bytes);
 void *hak_pvalloc(size_t bytes);
 
@@ -102,12 +113,6 @@ void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind, int partiti
 void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind, int partition);
 void *hak_new_long_slow(size_t bytes, int kind); /* in the long partition */
 void *hak_new_long_nothrow_slow(size_t bytes, int kind);
-
-/* aligned.c: operator new of an alignment. */
-void *hak_new_aligned(size_t bytes, size_t alignment);
-void *hak_new_array_aligned(size_t bytes, size_t alignment);
-void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
-void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 
 /* glibc.c: operator new that returns the usable size, at least the requested one (P0901). */
 struct sized_block {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/aligned.h"
 #include "api/api.h"
 #include "api/malloc_names.h"
 #include "api/replaced.h"
@@ -23,7 +24,7 @@ HAK_INLINE void *take(size_t bytes)
     struct bins *bins = bins_here();
     uint32_t scaled = bytes <= HAK_CLASS_HOT_BYTES_MAX
                           ? hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8])
-                          : hak_bin_of_larger(bytes);
+                          : hak_bin_in_lines(bytes);
     struct popped popped = hak_slot_pop_noted(bins, hak_bin_at(bins, scaled));
     return HAK_UNLIKELY(popped.noted != NULL) ? hak_malloc_noted(popped.block, bins, scaled, bytes)
                                               : popped.block;
@@ -79,6 +80,30 @@ WAY_IN(hak_new_array, hak_new_array_slow, DERIVED)
     }
 WAY_IN_NOTHROW(hak_new_nothrow, hak_new_nothrow_slow)
 WAY_IN_NOTHROW(hak_new_array_nothrow, hak_new_array_nothrow_slow)
+
+HAK_HOT int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
+{
+    void *block = NULL;
+    if (HAK_LIKELY(hak_is_power_of_two(alignment) && alignment >= sizeof(void *)))
+        block = hak_pop_aligned(PARTITION_ORDINARY, alignment, bytes);
+    if (HAK_UNLIKELY(block == NULL))
+        return hak_posix_memalign_slow(result, alignment, bytes);
+    *result = block;
+    return 0;
+}
+
+#define WAY_IN_ALIGNED(name, slow)                                                                 \
+    HAK_HOT void *name(size_t alignment, size_t bytes)                                             \
+    {                                                                                              \
+        void *block = NULL;                                                                        \
+        if (HAK_LIKELY(hak_is_power_of_two(alignment)))                                            \
+            block = hak_pop_aligned(PARTITION_ORDINARY, alignment, bytes);                         \
+        return HAK_LIKELY(block != NULL) ? block : slow(alignment, bytes);                         \
+    }
+WAY_IN_ALIGNED(hak_aligned_alloc, hak_aligned_alloc_slow)
+WAY_IN_ALIGNED(hak_memalign, hak_memalign_slow)
+
+HAK_NEW_ALIGNED_FORMS(hak_new, PARTITION_ORDINARY)
 
 #define WAY_OUT(name, kind, form)                                                                  \
     HAK_HOT void name(void *block)                                                                 \

@@ -40,11 +40,19 @@
 #include "base/assembly.h"
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
-    .hidden hak_operators_may_be_replaced, hak_bin_of_line
+    .hidden hak_operators_may_be_replaced, hak_bin_of_line, hak_draw_mean_bytes
+    .hidden hak_aligned_noted, hak_posix_memalign_noted
     .set    REGION_TAGS, 16
     .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
     .set    CLASS_BYTES_MAX, 32             /* x 4096 */
+    .set    EVEN_BYTES_MAX, 1               /* x 4096 */
+/* Of a block of any class; of one that is a multiple of a line; from where on only powers of two
+ * serve above EVEN_BYTES_MAX; the most that is served here, a small page (slab/size_class.c). */
+    .set    ORDINARY_ALIGNMENT, 16
+    .set    LINE_ALIGNMENT, 64
+    .set    POWERS_ALIGNMENT, 512
+    .set    PAGE_ALIGNMENT, 4096
     .set    EQUAL, 4                        /* the flag Z alone */
 
 .macro ENTRY name
@@ -118,6 +126,102 @@ ENTRY \name
     lsr     x11, x11, #6
     add     x13, x13, #:lo12:hak_bin_of_line
     b       4b
+ENTRY_END \name
+.endm
+
+/* Behind FORM: the block in x10, its bin in x13, and struct bins in x14. Or to the slow function,
+ * behind the label 1: for an alignment that is no power of two from `least` to a small page, one of
+ * 128 or 256 above 4 KiB, a block above 128 KiB, while samples are drawn, and where the bin is
+ * empty. Bytes that are 0, or would pass the end of the address space, lead to the bin 0, which
+ * takes nothing. */
+.macro WAY_IN_ALIGNED name, bytes, alignment, least
+    sub     x9, \alignment, #1
+    sub     x10, \alignment, #\least
+    tst     x9, \alignment
+    b.ne    1f
+    cmp     x10, #PAGE_ALIGNMENT - \least
+    b.hi    1f
+    adrp    x10, hak_draw_mean_bytes
+    ldr     x10, [x10, #:lo12:hak_draw_mean_bytes]
+    add     x11, \bytes, x9
+    cbnz    x10, 1f
+    bic     x11, x11, x9                            /* bytes, rounded up */
+    adrp    x12, hak_bins_of
+    add     x12, x12, #:lo12:hak_bins_of
+    cmp     x11, #EVEN_BYTES_MAX, lsl #12
+    b.hi    3f
+2:  add     x11, x11, #7
+    lsr     x11, x11, #3
+    add     x13, x12, #SIZES, lsl #12
+4:  mrs     x9, tpidr_el0
+    adrp    x10, :gottprel:hak_here
+    ldr     x10, [x10, #:gottprel_lo12:hak_here]
+    adrp    x14, hak_rseq_id_offset
+    ldr     x9, [x9, x10]                           /* the thread's area */
+    adrp    x10, .Lsection_\name
+    ldrb    w13, [x13, x11]                         /* bin */
+    add     x10, x10, #:lo12:.Lsection_\name
+    ldr     w14, [x14, #:lo12:hak_rseq_id_offset]
+    str     x10, [x9, #8]
+.Lstart_\name:
+    ldr     w14, [x9, x14]                          /* id */
+    ldr     x14, [x12, x14, lsl #3]                 /* struct bins */
+    add     x11, x14, x13, lsl #2
+    ldr     w15, [x11]                              /* top, countdown */
+    and     x10, x15, #0xffff
+    ldr     x10, [x14, x10, lsl #3]                 /* block */
+    cbz     x10, 1f
+    add     w15, w15, #1
+    subs    w15, w15, #0x10, lsl #12
+    str     w15, [x11]
+.Lend_\name:
+    b.lo    7f
+.endm
+/* What follows: the returns and the label 7, then the rest, then the way to the slow function. */
+.macro WAY_IN_ALIGNED_REST alignment
+3:  cmp     x11, #CLASS_BYTES_MAX, lsl #12
+    b.hi    1f
+    cmp     \alignment, #POWERS_ALIGNMENT
+    b.lo    5f
+    sub     x11, x11, #1
+    clz     x11, x11
+    neg     x11, x11                                /* modulo 64 */
+    mov     x13, #1
+    lsl     x11, x13, x11                           /* the next power of two */
+6:  add     x11, x11, #63
+    adrp    x13, hak_bin_of_line
+    lsr     x11, x11, #6
+    add     x13, x13, #:lo12:hak_bin_of_line
+    b       4b
+5:  cmp     \alignment, #LINE_ALIGNMENT
+    b.hi    1f
+    cmp     \alignment, #ORDINARY_ALIGNMENT
+    b.hi    6b
+    cmp     x11, #HOT_BYTES_MAX, lsl #12
+    b.hi    6b
+    b       2b
+1:
+.endm
+
+/* (alignment, bytes), or (bytes, alignment, ...) with what the slow function takes besides: `kind`
+ * and the partition */
+.macro WAY_IN_BLOCK name, slow, bytes, alignment, form=PLAIN, kind=-1
+    .hidden \slow
+ENTRY \name
+    FORM    \form
+    WAY_IN_ALIGNED \name, \bytes, \alignment, 1
+    mov     x0, x10
+    ret
+7:  mov     x0, x10
+    mov     x1, x14
+    mov     x2, x13
+    b       hak_aligned_noted                       /* (block, bins, bin) */
+    WAY_IN_ALIGNED_REST \alignment
+.if \kind >= 0
+    mov     w2, #\kind
+    mov     w3, #0                                  /* PARTITION_ORDINARY */
+.endif
+    b       \slow
 ENTRY_END \name
 .endm
 
@@ -213,6 +317,27 @@ WAY_IN hak_new, hak_new_slow
 WAY_IN hak_new_array, hak_new_array_slow, DERIVED
 WAY_IN hak_new_nothrow, hak_new_nothrow_slow, DERIVED
 WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow, DERIVED
+
+    .hidden hak_posix_memalign_slow
+ENTRY hak_posix_memalign                            /* (result, alignment, bytes) */
+    WAY_IN_ALIGNED hak_posix_memalign, x2, x1, 8
+    str     x10, [x0]
+    mov     w0, #0
+    ret
+7:  mov     x1, x10
+    mov     x2, x14
+    mov     x3, x13
+    b       hak_posix_memalign_noted                /* (result, block, bins, bin) */
+    WAY_IN_ALIGNED_REST x1
+    b       hak_posix_memalign_slow
+ENTRY_END hak_posix_memalign
+
+WAY_IN_BLOCK hak_aligned_alloc, hak_aligned_alloc_slow, x1, x0
+WAY_IN_BLOCK hak_memalign, hak_memalign_slow, x1, x0
+WAY_IN_BLOCK hak_new_aligned, hak_new_aligned_slow, x0, x1, PLAIN, NEW
+WAY_IN_BLOCK hak_new_array_aligned, hak_new_aligned_slow, x0, x1, DERIVED, NEW_ARRAY
+WAY_IN_BLOCK hak_new_aligned_nothrow, hak_new_aligned_nothrow_slow, x0, x1, DERIVED, NEW
+WAY_IN_BLOCK hak_new_array_aligned_nothrow, hak_new_aligned_nothrow_slow, x0, x1, DERIVED, NEW_ARRAY
 
 WAY_OUT hak_delete, NEW
 WAY_OUT hak_delete_array, NEW_ARRAY, DERIVED

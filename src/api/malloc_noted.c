@@ -36,10 +36,11 @@ static void *take_apart(void *block, uint32_t class_index)
     return block;
 }
 
-static bool may_share_line(uint32_t class_index)
+static void *take_unshared(void *block, uint32_t class_index)
 {
-    return hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES &&
-           hak_load_relaxed(&hak_active_caches) > 1;
+    bool may_share_line = hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES &&
+                          hak_load_relaxed(&hak_active_caches) > 1;
+    return may_share_line ? take_apart(block, class_index) : block;
 }
 
 void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t bytes,
@@ -48,7 +49,7 @@ void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t
     uint32_t class_index = hak_tag_class((uint32_t)scaled);
     uint64_t weight = hak_bin_note(bins, scaled);
     if (HAK_LIKELY(weight == 0))
-        return may_share_line(class_index) ? take_apart(block, class_index) : block;
+        return take_unshared(block, class_index);
     struct sampled_request request = {
         .bytes = bytes,
         .weight = weight,
@@ -64,4 +65,16 @@ void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t
 void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes)
 {
     return hak_malloc_noted_for(block, bins, scaled, bytes, HAK_OS_CALLER());
+}
+
+void *hak_aligned_noted(void *block, struct bins *bins, size_t scaled)
+{
+    hak_bin_note(bins, scaled);
+    return take_unshared(block, hak_tag_class((uint32_t)scaled));
+}
+
+int hak_posix_memalign_noted(void **result, void *block, struct bins *bins, size_t scaled)
+{
+    *result = hak_aligned_noted(block, bins, scaled);
+    return 0;
 }

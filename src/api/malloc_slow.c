@@ -12,6 +12,7 @@
 #include "heap/refill.h"
 #include "heap/route.h"
 #include "heap/supply.h"
+#include "misuse/harden.h"
 #include "misuse/report.h"
 #include "misuse/zero_size.h"
 #include "os/os.h"
@@ -267,8 +268,22 @@ void *hak_calloc_slow(size_t bytes)
     return block != NULL ? memset(block, 0, bytes) : take(&request);
 }
 
+/* An alignment that every block has anyway: the ways of malloc, as the hot path did not take it. */
+static void *take_as_malloc(size_t bytes)
+{
+    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_NONE;
+    bool is_diverted = bytes <= HAK_CLASS_EVEN_BYTES_MAX && hak_route_has(class_index);
+    void *block = NULL;
+    if (class_index != HAK_CLASS_NONE && !is_diverted)
+        block = pop(class_index, bytes, HAK_OS_CALLER());
+    return block != NULL ? block : hak_malloc_slow(bytes);
+}
+
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
+    bool is_ordinary = alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2;
+    if (is_ordinary && !hak_harden_has(HARDEN_FENCED)) /* whose blocks may end where theirs do */
+        return take_as_malloc(bytes);
     return serve((struct request){.bytes = bytes, .alignment = alignment});
 }
 

@@ -14,11 +14,19 @@
 #include "api/malloc_names.h"
 #include "base/assembly.h"
 
-#define HOT_BYTES_MAX 32768
+#define EVEN_BYTES_MAX  4096
+#define HOT_BYTES_MAX   32768
 #define CLASS_BYTES_MAX 131072
+/* Of a block of any class; of one that is a multiple of a line; from where on only powers of two
+ * serve above EVEN_BYTES_MAX; the most that is served here, a small page (slab/size_class.c). */
+#define ORDINARY_ALIGNMENT 16
+#define LINE_ALIGNMENT     64
+#define POWERS_ALIGNMENT   512
+#define PAGE_ALIGNMENT     4096
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
-    .hidden hak_operators_may_be_replaced, hak_bin_of_line
+    .hidden hak_operators_may_be_replaced, hak_bin_of_line, hak_draw_mean_bytes
+    .hidden hak_aligned_noted, hak_posix_memalign_noted
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
     .set    SIZES, -(32768 + 64)            /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
@@ -80,6 +88,90 @@ ENTRY \name
     shrq    $6, %r8
     movzbl  (%rdx,%r8), %r8d                        /* bin */
     jmp     4b
+ENTRY_END \name
+.endm
+
+/* Behind FORM: the block in %rax, its bin in %r8, and struct bins in %r9. Or to the slow function,
+ * behind the label 1: for an alignment that is no power of two from `least` to a small page, one of
+ * 128 or 256 above 4 KiB, a block above 128 KiB, while samples are drawn, and where the bin is
+ * empty. Bytes that are 0, or would pass the end of the address space, lead to the bin 0, which
+ * takes nothing. */
+.macro WAY_IN_ALIGNED name, bytes, alignment, least
+    leaq    -1(\alignment), %rcx
+    leaq    -\least(\alignment), %rax
+    leaq    (\bytes,%rcx), %r8
+    testq   %rcx, \alignment
+    jne     1f
+    cmpq    $PAGE_ALIGNMENT - \least, %rax
+    ja      1f
+    cmpq    $0, hak_draw_mean_bytes(%rip)
+    jne     1f
+    notq    %rcx
+    andq    %rcx, %r8                               /* bytes, rounded up */
+    cmpq    $EVEN_BYTES_MAX, %r8
+    ja      3f
+2:  leaq    hak_bins_of(%rip), %rcx
+    movzbl  SIZES(%rcx,%r8), %r8d                   /* bin */
+4:  movq    hak_here@GOTTPOFF(%rip), %r10
+    leaq    .Lsection_\name(%rip), %rax
+    movq    %fs:(%r10), %r10                        /* the thread's area */
+    movl    hak_rseq_id_offset(%rip), %r9d
+    movq    %rax, 8(%r10)
+.Lstart_\name:
+    movl    (%r10,%r9), %eax                        /* id */
+    movq    (%rcx,%rax,8), %r9                      /* struct bins */
+    movzwl  (%r9,%r8,4), %eax                       /* top */
+    movq    (%r9,%rax,8), %rax                      /* block */
+    testq   %rax, %rax
+    je      1f
+    subl    $0xffff, (%r9,%r8,4)                    /* top, countdown */
+.Lend_\name:
+    jc      7f
+.endm
+/* What follows: the returns and the label 7, then the rest, then the way to the slow function. */
+.macro WAY_IN_ALIGNED_REST alignment
+3:  cmpq    $CLASS_BYTES_MAX, %r8
+    ja      1f
+    cmpq    $POWERS_ALIGNMENT, \alignment
+    jb      5f
+    leaq    -1(%r8), %rcx
+    movl    $2, %r8d
+    bsrl    %ecx, %ecx
+    shll    %cl, %r8d                               /* the next power of two */
+6:  leaq    hak_bin_of_line(%rip), %rcx
+    addl    $63, %r8d
+    shrl    $6, %r8d
+    movzbl  (%rcx,%r8), %r8d                        /* bin */
+    leaq    hak_bins_of(%rip), %rcx
+    jmp     4b
+5:  cmpq    $LINE_ALIGNMENT, \alignment
+    ja      1f
+    cmpq    $ORDINARY_ALIGNMENT, \alignment
+    ja      6b
+    cmpq    $HOT_BYTES_MAX, %r8
+    ja      6b
+    jmp     2b
+1:
+.endm
+
+/* (alignment, bytes), or (bytes, alignment, ...) with what the slow function takes besides: `kind`
+ * and the partition */
+.macro WAY_IN_BLOCK name, slow, bytes, alignment, form=PLAIN, kind=-1
+    .hidden \slow
+ENTRY \name
+    FORM    \form
+    WAY_IN_ALIGNED \name, \bytes, \alignment, 1
+    ret
+7:  movq    %rax, %rdi
+    movq    %r9, %rsi
+    movq    %r8, %rdx
+    jmp     hak_aligned_noted                       /* (block, bins, bin) */
+    WAY_IN_ALIGNED_REST \alignment
+.if \kind >= 0
+    movl    $\kind, %edx
+    xorl    %ecx, %ecx                              /* PARTITION_ORDINARY */
+.endif
+    jmp     \slow
 ENTRY_END \name
 .endm
 
@@ -161,6 +253,27 @@ WAY_IN hak_new, hak_new_slow
 WAY_IN hak_new_array, hak_new_array_slow, DERIVED
 WAY_IN hak_new_nothrow, hak_new_nothrow_slow, DERIVED
 WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow, DERIVED
+
+    .hidden hak_posix_memalign_slow
+ENTRY hak_posix_memalign                            /* (result, alignment, bytes) */
+    WAY_IN_ALIGNED hak_posix_memalign, %rdx, %rsi, 8
+    movq    %rax, (%rdi)
+    xorl    %eax, %eax
+    ret
+7:  movq    %rax, %rsi
+    movq    %r9, %rdx
+    movq    %r8, %rcx
+    jmp     hak_posix_memalign_noted                /* (result, block, bins, bin) */
+    WAY_IN_ALIGNED_REST %rsi
+    jmp     hak_posix_memalign_slow
+ENTRY_END hak_posix_memalign
+
+WAY_IN_BLOCK hak_aligned_alloc, hak_aligned_alloc_slow, %rsi, %rdi
+WAY_IN_BLOCK hak_memalign, hak_memalign_slow, %rsi, %rdi
+WAY_IN_BLOCK hak_new_aligned, hak_new_aligned_slow, %rdi, %rsi, PLAIN, NEW
+WAY_IN_BLOCK hak_new_array_aligned, hak_new_aligned_slow, %rdi, %rsi, DERIVED, NEW_ARRAY
+WAY_IN_BLOCK hak_new_aligned_nothrow, hak_new_aligned_nothrow_slow, %rdi, %rsi, DERIVED, NEW
+WAY_IN_BLOCK hak_new_array_aligned_nothrow, hak_new_aligned_nothrow_slow, %rdi, %rsi, DERIVED, NEW_ARRAY
 
 WAY_OUT hak_delete, NEW
 WAY_OUT hak_delete_array, NEW_ARRAY, DERIVED

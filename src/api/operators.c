@@ -28,7 +28,7 @@ static void *take(size_t bytes, struct form form)
     if (HAK_UNLIKELY(form.partition == PARTITION_LONG))
         return form.alignment == 0 ? hak_long_slow(bytes)
                                    : hak_long_aligned_slow(form.alignment, bytes);
-    return form.alignment == 0 ? hak_malloc_slow(bytes) : hak_aligned_slow(form.alignment, bytes);
+    return form.alignment == 0 ? hak_malloc_slow(bytes) : hak_aligned(form.alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */

@@ -63,14 +63,21 @@
     HAK_CLASS_HEADER_AND_QUARTERS(X, 54, 8192)                                                     \
     HAK_CLASS_HEADER_AND_QUARTERS(X, 59, 16384)
 
-/* Those that it finds in one by lines of 64 bytes. */
-#define HAK_SIZE_CLASSES_LINES(X)                                                                  \
+#define HAK_SIZE_CLASSES_LARGEST(X)                                                                \
     HAK_CLASS_QUARTERS(X, 64, 32768, 32768)                                                        \
     HAK_CLASS_QUARTERS(X, 68, 65536, 65536)
 
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \
     HAK_SIZE_CLASSES_HOT(X)                                                                        \
-    HAK_SIZE_CLASSES_LINES(X)
+    HAK_SIZE_CLASSES_LARGEST(X)
+
+/* Those above 4 KiB that are multiples of 64, as only the last of the three with a header is, each
+ * from the next smaller one of them on: the hot path finds them in a table by lines of 64 bytes. */
+#define HAK_SIZE_CLASSES_LINES(X)                                                                  \
+    HAK_CLASS_QUARTERS(X, 50, 4096, 4096)                                                          \
+    HAK_CLASS_QUARTERS(X, 55, 8192, 8192)                                                          \
+    HAK_CLASS_HEADER_AND_QUARTERS(X, 59, 16384)                                                    \
+    HAK_SIZE_CLASSES_LARGEST(X)
 
 #endif

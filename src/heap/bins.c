@@ -14,9 +14,13 @@ hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
 hak_static_assert(offsetof(struct rseq_area, section) == 8, "as the assembly has it");
 hak_static_assert(offsetof(struct bin, limit) == 4, "as the assembly has it");
 hak_static_assert(offsetof(struct bin, bottom) == 6, "as the assembly has it");
+hak_static_assert(HAK_CLASS_EVEN_BYTES_MAX == 4096, "as the assembly has it");
 hak_static_assert(HAK_CLASS_HOT_BYTES_MAX == 32768, "as the assembly has it");
 hak_static_assert(HAK_CLASS_BYTES_MAX == 131072, "as the assembly has it");
 hak_static_assert(HAK_CACHE_LINE_BYTES == 64, "as the assembly has it");
+hak_static_assert(HAK_ORDINARY_ALIGNMENT == 16, "as the assembly has it");
+hak_static_assert(PARTITION_ORDINARY == 0, "as the assembly has it");
+hak_static_assert(sizeof hak_draw_mean_bytes == 8, "as the assembly has it");
 
 hak_static_assert(HAK_ID_CLOSED + 1 == 4096, "as the assembly has it");
 

@@ -15,8 +15,9 @@
 #include "heap/bins.h"
 
 /* Which bin the hot path takes for each size, or for each hak_hot_size_step of them, from 0 to
- * HAK_CLASS_HOT_BYTES_MAX; for larger ones it has hak_bin_of_line (slab/size_class.h). 0:
- * none, so that requests of the size take the slow path (heap/route.h); written by one byte. */
+ * HAK_CLASS_HOT_BYTES_MAX. 0: none, so that requests of the size take the slow path
+ * (heap/route.h); written by one byte. For larger sizes, and aligned ones above
+ * HAK_CLASS_EVEN_BYTES_MAX, it has hak_bin_of_line (slab/size_class.h). */
 extern uint8_t hak_hot_sizes[];
 extern const uint32_t hak_hot_size_step;
 

@@ -46,6 +46,7 @@ const uint8_t hak_bin_of_line[HAK_CLASS_BYTES_MAX / HAK_CACHE_LINE_BYTES + 1] = 
 
 /* Above 4 KiB, the most that blocks of other sizes than powers of two are aligned to. */
 #define ODD_ALIGNMENT_MOST 256
+hak_static_assert(2 * ODD_ALIGNMENT_MOST == 512, "as the assembly has it");
 
 #define CLASS_ASSERT(index, below, bytes)                                                          \
     hak_static_assert((bytes) % HAK_ORDINARY_ALIGNMENT == 0, "blocks are aligned");                \
@@ -71,9 +72,11 @@ uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
     if (bytes > HAK_CLASS_BYTES_MAX || alignment > most)
         return HAK_CLASS_NONE;
     size_t least = hak_most(bytes, alignment);
-    if (least > HAK_CLASS_EVEN_BYTES_MAX && alignment > ODD_ALIGNMENT_MOST)
+    bool is_in_lines = least > HAK_CLASS_EVEN_BYTES_MAX && alignment > HAK_ORDINARY_ALIGNMENT;
+    if (is_in_lines && alignment > ODD_ALIGNMENT_MOST)
         least = hak_power_of_two_up(least);
-    uint32_t class_index = hak_class_of(least);
+    uint32_t class_index =
+        is_in_lines ? hak_bin_in_lines(least) / HAK_BIN_SCALE - 1 : hak_class_of(least);
     /* The largest class is aligned to all of these. */
     while ((hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)
         class_index++;

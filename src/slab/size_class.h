@@ -47,7 +47,9 @@ extern const struct size_class hak_size_classes[HAK_ALL_CLASS_COUNT];
  * own, which routes change (heap/cpu_cache.h). */
 extern const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1];
 
-/* Bin of a larger one, by (bytes + 63) / 64, up to HAK_CLASS_BYTES_MAX; for the hot path, too. */
+/* Bin of the smallest class above HAK_CLASS_EVEN_BYTES_MAX whose blocks are multiples of 64, by
+ * (bytes + 63) / 64, up to HAK_CLASS_BYTES_MAX: of requests above HAK_CLASS_HOT_BYTES_MAX, and of
+ * those that are aligned to more than HAK_ORDINARY_ALIGNMENT. For the hot path, too. */
 extern const uint8_t hak_bin_of_line[HAK_CLASS_BYTES_MAX / HAK_CACHE_LINE_BYTES + 1];
 
 #define HAK_RECIPROCAL_SHIFT 40
@@ -58,8 +60,7 @@ HAK_INLINE uint32_t hak_block_index(uint64_t reciprocal, size_t offset)
     return (uint32_t)((offset * reciprocal) >> HAK_RECIPROCAL_SHIFT);
 }
 
-/* Bin of a request above HAK_CLASS_HOT_BYTES_MAX. */
-HAK_INLINE uint32_t hak_bin_of_larger(size_t bytes)
+HAK_INLINE uint32_t hak_bin_in_lines(size_t bytes)
 {
     return hak_bin_of_line[(bytes + HAK_CACHE_LINE_BYTES - 1) / HAK_CACHE_LINE_BYTES];
 }
@@ -68,7 +69,7 @@ HAK_INLINE uint32_t hak_bin_of_larger(size_t bytes)
 HAK_INLINE uint32_t hak_class_of(size_t bytes)
 {
     uint32_t bin = bytes <= HAK_CLASS_HOT_BYTES_MAX ? hak_bin_of_eighth[(bytes + 7) / 8]
-                                                    : hak_bin_of_larger(bytes);
+                                                    : hak_bin_in_lines(bytes);
     return bin / HAK_BIN_SCALE - 1;
 }
 
@@ -77,7 +78,8 @@ HAK_INLINE uint32_t hak_class_of(size_t bytes)
 #define HAK_CLASS_EVEN_BYTES_MAX ((size_t)4096)
 
 /* The smallest class that serves `bytes` with blocks aligned to `alignment`, a power of two of at
- * most a granule; HAK_CLASS_NONE when no class does. */
+ * most a granule; HAK_CLASS_NONE when no class does. Above HAK_CLASS_EVEN_BYTES_MAX blocks aligned
+ * to more than HAK_ORDINARY_ALIGNMENT are multiples of 64. */
 uint32_t hak_class_of_aligned(size_t bytes, size_t alignment);
 
 /* What a request is placed with. */

@@ -74,9 +74,18 @@ static int own(struct owned *owned, unsigned *state, uint64_t tag)
     size_t bytes = next_random(state) % 8 == 0 ? random_bytes(state) : next_random(state) % 300;
     owned->count = bytes / 8 + 1;
     owned->tag = tag;
-    owned->words = malloc(owned->count * 8);
-    if (owned->words == NULL)
+    size_t alignment = (size_t)16 << next_random(state) % 9;
+    void *block = NULL;
+    bool is_aligned = next_random(state) % 4 == 0;
+    if (!is_aligned)
+        block = malloc(owned->count * 8);
+    else if (posix_memalign(&block, alignment, owned->count * 8) != 0)
+        block = NULL;
+    owned->words = block;
+    if (block == NULL)
         return 0;
+    if ((uintptr_t)block % (is_aligned ? alignment : 8) != 0)
+        damaged_count++;
     owned->words[0] = tag;
     owned->words[owned->count - 1] = tag;
     return 1;

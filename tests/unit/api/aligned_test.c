@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "check.h"
 #include "process/reclaim.h"
+#include "slab/size_class.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"
@@ -50,6 +51,22 @@ TEST(blocks_from_bins_are_aligned)
                     hak_free(blocks[i]);
                 }
             }
+}
+
+/* Blocks come from their bins, and where those are empty the slow way. */
+TEST(every_way_leads_to_the_smallest_class_that_is_aligned)
+{
+    for (size_t alignment = 8; alignment <= 64 * HAK_KIB; alignment *= 2)
+        for (size_t bytes = 1; bytes <= 128 * HAK_KIB; bytes += bytes / 37 + 1) {
+            uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+            for (int turn = 0; turn < 2; turn++) {
+                void *block = NULL;
+                CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), 0);
+                CHECK(is_aligned(block, alignment));
+                CHECK_EQ(hak_malloc_usable_size(block), hak_size_classes[class_index].block_bytes);
+                hak_free(block);
+            }
+        }
 }
 
 TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
