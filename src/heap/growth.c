@@ -16,6 +16,8 @@
 #define FEW_BYTES (32 * HAK_KIB)
 /* What a bin may hold in any case: the few slots, up to so many bytes. */
 #define FEW_LARGE_BYTES HAK_MIB
+/* A bin of larger blocks than these may hold as many as one of these. */
+#define AS_MANY_FROM_BYTES HAK_KIB
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 /* Large blocks leave one part in so many of what a cache may hold to small ones. */
@@ -37,9 +39,11 @@ void hak_growth_begin(struct room *room)
 static uint32_t capacity_most(uint32_t class_index)
 {
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
-                       ? hak_policy_read(class_cache_bytes)
-                       : hak_policy_read(large_class_cache_bytes);
+    size_t bytes = hak_policy_read(class_cache_bytes);
+    if (block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES)
+        bytes = hak_policy_read(large_class_cache_bytes);
+    else if (block_bytes > AS_MANY_FROM_BYTES)
+        bytes = bytes / AS_MANY_FROM_BYTES * block_bytes;
     size_t few_bytes = hak_least(FEW_SLOTS * (size_t)block_bytes, FEW_LARGE_BYTES);
     return (uint32_t)hak_least(hak_most(bytes, few_bytes) / block_bytes, HAK_BIN_SLOTS_MOST - 1);
 }

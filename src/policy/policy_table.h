@@ -26,7 +26,7 @@
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
       "maximum in the bins of all caches without a thread, until they are older than `decay`")     \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
-      "maximum in one bin of blocks below 4 KiB")                                                  \
+      "maximum in one bin of blocks of up to 1 KiB; of larger ones below 4 KiB, as many blocks")   \
     X(large_class_cache_bytes, 384 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "maximum in one bin of blocks of 4 KiB or more; if that is more, 15 blocks, or as many as "  \
       "1 MiB holds")                                                                               \

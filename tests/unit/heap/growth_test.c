@@ -174,6 +174,19 @@ TEST(large_blocks_leave_small_ones_a_few_slots)
     CHECK(cache->capacity_bytes <= CACHE_BYTES + FIRST_SLOTS_BYTES);
 }
 
+TEST(bins_of_one_to_four_kib_may_have_as_many_blocks)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    uint32_t first = hak_class_of(HAK_KIB), end = hak_class_of(HAK_LARGE_BIN_BLOCK_BYTES);
+    grow_between(cache, first, first + 1);
+    grow_between(cache, end - 1, end);
+    if (HAK_TINY) /* whose bins cannot grow */
+        return;
+    CHECK_EQ(bin_bytes(cache, first), 96 * HAK_KIB);
+    CHECK_EQ(hak_cache_capacity(cache, end - 1), 96);
+}
+
 TEST(bins_of_the_largest_blocks_may_have_a_few_slots_too)
 {
     struct cache *cache = hak_thread_cache();
