@@ -31,6 +31,8 @@ FREE_INSTRUCTIONS = 23
 LARGER_INSTRUCTIONS = 24
 ALIGNED_INSTRUCTIONS = 41
 CYCLE_INSTRUCTIONS = 47
+# What a slow path that comes by the clock may add to the mean of 20,000 calls.
+CLOCK_INSTRUCTIONS = 0.05
 # Of refills and flushes, for each of the blocks that they move, by the order of the frees.
 REFILL_INSTRUCTIONS = {"ordered": 10, "random": 18.5}
 FLUSH_INSTRUCTIONS = {"ordered": 12, "random": 53}
@@ -114,7 +116,8 @@ def instructions_each(program, count, *arguments, before=(), inside=()):
 
 
 def within(what, measured, most):
-    verdict = "nothing was counted" if measured <= 1 else "ok" if measured <= most else "too many"
+    is_ok = measured <= most + CLOCK_INSTRUCTIONS
+    verdict = "nothing was counted" if measured <= 1 else "ok" if is_ok else "too many"
     print(f"{what}: {measured:.2f} instructions, at most {most}: {verdict}")
     return verdict == "ok"
 
