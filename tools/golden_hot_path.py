@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(os.environ.get("OUT", ROOT / "out/release"))
 LIBRARY = OUT / "libhakmem.so"
 LISTING = ROOT / "tests/golden/hot_path_gcc12_x86_64.txt"
+LISTED = ("malloc", "free", "posix_memalign")
 
 # The most that was agreed to, return included. Lower is an improvement: lower these with it.
 MALLOC_INSTRUCTIONS = 18
@@ -31,8 +32,6 @@ FREE_INSTRUCTIONS = 23
 LARGER_INSTRUCTIONS = 24
 ALIGNED_INSTRUCTIONS = 41
 CYCLE_INSTRUCTIONS = 47
-# What a slow path that comes by the clock may add to the mean of 20,000 calls.
-CLOCK_INSTRUCTIONS = 0.05
 # Of refills and flushes, for each of the blocks that they move, by the order of the frees.
 REFILL_INSTRUCTIONS = {"ordered": 10, "random": 18.5}
 FLUSH_INSTRUCTIONS = {"ordered": 12, "random": 53}
@@ -81,7 +80,7 @@ def hot_instructions(function):
 
 def listing(update):
     text = ""
-    for function in ("malloc", "free", "posix_memalign"):
+    for function in LISTED:
         mnemonics = hot_instructions(function)
         text += f"{function}: {len(mnemonics)}\n" + "".join(f"    {word}\n" for word in mnemonics)
     if update:
@@ -90,7 +89,7 @@ def listing(update):
         return True
     wanted = LISTING.read_text() if LISTING.exists() else ""
     if text == wanted:
-        print(f"listing: as reviewed ({text.count(chr(10)) - 3} instructions)")
+        print(f"listing: as reviewed ({text.count(chr(10)) - len(LISTED)} instructions)")
         return True
     print("".join(difflib.unified_diff(wanted.splitlines(True), text.splitlines(True),
                                        "reviewed", "built")))
@@ -99,7 +98,12 @@ def listing(update):
 
 
 def counted(program, arguments, inside=()):
-    """Instructions of a run under hakmem, all or in the named functions and what they call."""
+    """Instructions of a run under hakmem, all or in the named functions and what they call. The
+    least of two: in one of them a slow path may have come by the clock."""
+    return min(counted_once(program, arguments, inside) for _ in range(2))
+
+
+def counted_once(program, arguments, inside):
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder, "profile")
         run("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}",
@@ -116,8 +120,7 @@ def instructions_each(program, count, *arguments, before=(), inside=()):
 
 
 def within(what, measured, most):
-    is_ok = measured <= most + CLOCK_INSTRUCTIONS
-    verdict = "nothing was counted" if measured <= 1 else "ok" if is_ok else "too many"
+    verdict = "nothing was counted" if measured <= 1 else "ok" if measured <= most else "too many"
     print(f"{what}: {measured:.2f} instructions, at most {most}: {verdict}")
     return verdict == "ok"
 

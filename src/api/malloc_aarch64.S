@@ -76,19 +76,11 @@
 .endif
 .endm
 
-/* (bytes, ...) -> block, or what the slow function returns */
-.macro WAY_IN name, slow, form=PLAIN
-    .hidden \slow
-ENTRY \name
-    FORM    \form
-    cmp     x0, #HOT_BYTES_MAX, lsl #12
-    adrp    x12, hak_bins_of
-    add     x12, x12, #:lo12:hak_bins_of
-    b.hi    3f
-    add     x11, x0, #7
-    lsr     x11, x11, #3
-    add     x13, x12, #SIZES, lsl #12
-4:  mrs     x9, tpidr_el0
+/* Pops from the bin that the byte at x13 + x11 names, of the bins by id at x12: the block in x10,
+ * its bin in x13, struct bins in x14. To the label 1 where the bin is empty; "lower" in the flags:
+ * the countdown passed 0. */
+.macro POP name
+    mrs     x9, tpidr_el0
     adrp    x10, :gottprel:hak_here
     ldr     x10, [x10, #:gottprel_lo12:hak_here]
     adrp    x14, hak_rseq_id_offset
@@ -110,6 +102,21 @@ ENTRY \name
     subs    w15, w15, #0x10, lsl #12
     str     w15, [x11]
 .Lend_\name:
+.endm
+
+/* (bytes, ...) -> block, or what the slow function returns */
+.macro WAY_IN name, slow, form=PLAIN
+    .hidden \slow
+ENTRY \name
+    FORM    \form
+    cmp     x0, #HOT_BYTES_MAX, lsl #12
+    adrp    x12, hak_bins_of
+    add     x12, x12, #:lo12:hak_bins_of
+    b.hi    3f
+    add     x11, x0, #7
+    lsr     x11, x11, #3
+    add     x13, x12, #SIZES, lsl #12
+4:  POP     \name
     b.lo    2f
     mov     x0, x10
     ret
@@ -153,28 +160,7 @@ ENTRY_END \name
 2:  add     x11, x11, #7
     lsr     x11, x11, #3
     add     x13, x12, #SIZES, lsl #12
-4:  mrs     x9, tpidr_el0
-    adrp    x10, :gottprel:hak_here
-    ldr     x10, [x10, #:gottprel_lo12:hak_here]
-    adrp    x14, hak_rseq_id_offset
-    ldr     x9, [x9, x10]                           /* the thread's area */
-    adrp    x10, .Lsection_\name
-    ldrb    w13, [x13, x11]                         /* bin */
-    add     x10, x10, #:lo12:.Lsection_\name
-    ldr     w14, [x14, #:lo12:hak_rseq_id_offset]
-    str     x10, [x9, #8]
-.Lstart_\name:
-    ldr     w14, [x9, x14]                          /* id */
-    ldr     x14, [x12, x14, lsl #3]                 /* struct bins */
-    add     x11, x14, x13, lsl #2
-    ldr     w15, [x11]                              /* top, countdown */
-    and     x10, x15, #0xffff
-    ldr     x10, [x14, x10, lsl #3]                 /* block */
-    cbz     x10, 1f
-    add     w15, w15, #1
-    subs    w15, w15, #0x10, lsl #12
-    str     w15, [x11]
-.Lend_\name:
+4:  POP     \name
     b.lo    7f
 .endm
 /* What follows: the returns and the label 7, then the rest, then the way to the slow function. */

@@ -51,6 +51,25 @@
 .endif
 .endm
 
+/* Pops from the bin %r8 of the bins by id at %rcx: the block in %rax, struct bins in `bins`. To the
+ * label 1 where the bin is empty; carry: the countdown passed 0. */
+.macro POP name, area, section, bins
+    movq    hak_here@GOTTPOFF(%rip), \area
+    leaq    .Lsection_\name(%rip), \section
+    movq    %fs:(\area), \area                      /* the thread's area */
+    movl    hak_rseq_id_offset(%rip), %r9d
+    movq    \section, 8(\area)
+.Lstart_\name:
+    movl    (\area,%r9), %eax                       /* id */
+    movq    (%rcx,%rax,8), \bins                    /* struct bins */
+    movzwl  (\bins,%r8,4), %eax                     /* top */
+    movq    (\bins,%rax,8), %rax                    /* block */
+    testq   %rax, %rax
+    je      1f
+    subl    $0xffff, (\bins,%r8,4)                  /* top, countdown */
+.Lend_\name:
+.endm
+
 /* (bytes, ...) -> block, or what the slow function returns */
 .macro WAY_IN name, slow, form=PLAIN
     .hidden \slow
@@ -60,20 +79,7 @@ ENTRY \name
     cmpq    $HOT_BYTES_MAX, %rdi
     ja      3f
     movzbl  SIZES(%rcx,%rdi), %r8d                  /* bin */
-4:  movq    hak_here@GOTTPOFF(%rip), %rdx
-    leaq    .Lsection_\name(%rip), %rsi
-    movq    %fs:(%rdx), %rdx                        /* the thread's area */
-    movl    hak_rseq_id_offset(%rip), %r9d
-    movq    %rsi, 8(%rdx)
-.Lstart_\name:
-    movl    (%rdx,%r9), %eax                        /* id */
-    movq    (%rcx,%rax,8), %rsi                     /* struct bins */
-    movzwl  (%rsi,%r8,4), %eax                      /* top */
-    movq    (%rsi,%rax,8), %rax                     /* block */
-    testq   %rax, %rax
-    je      1f
-    subl    $0xffff, (%rsi,%r8,4)                   /* top, countdown */
-.Lend_\name:
+4:  POP     \name, %rdx, %rsi, %rsi
     jc      2f
     ret
 1:  jmp     \slow
@@ -112,20 +118,7 @@ ENTRY_END \name
     ja      3f
 2:  leaq    hak_bins_of(%rip), %rcx
     movzbl  SIZES(%rcx,%r8), %r8d                   /* bin */
-4:  movq    hak_here@GOTTPOFF(%rip), %r10
-    leaq    .Lsection_\name(%rip), %rax
-    movq    %fs:(%r10), %r10                        /* the thread's area */
-    movl    hak_rseq_id_offset(%rip), %r9d
-    movq    %rax, 8(%r10)
-.Lstart_\name:
-    movl    (%r10,%r9), %eax                        /* id */
-    movq    (%rcx,%rax,8), %r9                      /* struct bins */
-    movzwl  (%r9,%r8,4), %eax                       /* top */
-    movq    (%r9,%rax,8), %rax                      /* block */
-    testq   %rax, %rax
-    je      1f
-    subl    $0xffff, (%r9,%r8,4)                    /* top, countdown */
-.Lend_\name:
+4:  POP     \name, %r10, %rax, %r9
     jc      7f
 .endm
 /* What follows: the returns and the label 7, then the rest, then the way to the slow function. */
