@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "heap/heaps.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "os/os_memory.h"
@@ -27,6 +28,9 @@
 #define BLOCK_BYTES_LEAST 4096u
 #define KEPT_PERCENT 5u
 #define HUGE_BYTES (2 * HAK_MIB)
+/* In one pass all slabs are looked at, but those that were in use since the last one. */
+#define PASSES 16u
+#define ROUNDS_MOST 4000
 
 static bool has_flag(const char *line, const char *flag)
 {
@@ -95,6 +99,22 @@ static void prewarm(void)
     hak_store_relaxed(&hak_policy.prewarm_bytes, 0);
 }
 
+/* Until each heap was swept several times: a thread that is moved to another processor leaves the
+ * sweep of a heap unfinished. */
+static void sweep_all_heaps(void)
+{
+    int rounds = 0;
+    for (uint32_t i = 0; i < hak_heap_count(); i++)
+        for (uint32_t last = hak_heap_at(i)->sweep_pass + PASSES; hak_heap_at(i)->sweep_pass < last;
+             rounds++) {
+            bool is_done;
+            CHECK(rounds < ROUNDS_MOST);
+            usleep(5000);
+            hak_reclaim_cache(hak_thread_cache());
+            hak_reclaim_visit(&is_done);
+        }
+}
+
 /* Bytes resident after 95 % of many blocks were freed at random and all was quiet for a while. */
 static size_t bytes_when_sparse(size_t block_bytes, enum os_huge setting)
 {
@@ -114,12 +134,7 @@ static size_t bytes_when_sparse(size_t block_bytes, enum os_huge setting)
             hak_free(blocks[i]);
     }
     hak_thread_flush();
-    for (int i = 0; i < 100; i++) {
-        bool is_done;
-        usleep(5000);
-        hak_reclaim_cache(hak_thread_cache());
-        hak_reclaim_visit(&is_done);
-    }
+    sweep_all_heaps();
     collapse(setting == HUGE_ALWAYS);
     return window_resident_bytes();
 }
