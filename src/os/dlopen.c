@@ -26,8 +26,7 @@ static opener *find_opener(void)
 }
 
 /* dlopen(3). */
-__attribute__((optimize("optimize-sibling-calls"))) HAK_EXPORT void *dlopen(const char *file,
-                                                                            int flags)
+HAK_ENDS_IN_JUMP HAK_EXPORT void *dlopen(const char *file, int flags)
 {
     opener *open = hak_load_relaxed(&libcs_dlopen);
     if (HAK_UNLIKELY(open == NULL) && (open = find_opener()) == NULL)

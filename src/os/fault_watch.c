@@ -18,13 +18,6 @@
 /* Actions that the front has stood over and may still be read by a handler under way. */
 #define RECORDS 16u
 
-/* Clang has no such attribute; builds with it, for sanitizers and fuzzers, may call instead. */
-#if defined(__clang__)
-#define AS_A_JUMP
-#else
-#define AS_A_JUMP __attribute__((optimize("optimize-sibling-calls")))
-#endif
-
 typedef int action_function(int number, const struct sigaction *action, struct sigaction *old);
 
 HAK_AT_HAND static struct os_fault_watch watch;
@@ -75,7 +68,7 @@ static HAK_NOINLINE void tell(const siginfo_t *about, const void *context, bool 
 }
 
 /* The last call is a jump: the program's handler runs on the kernel's frame and returns to it. */
-AS_A_JUMP static void front(int number, siginfo_t *about, void *context)
+HAK_ENDS_IN_JUMP static void front(int number, siginfo_t *about, void *context)
 {
     const struct sigaction *next = hak_load_acquire(&before); /* partner: the release in raise */
     if (about->si_code > 0 && watch.is_watched(about->si_addr))

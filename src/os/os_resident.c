@@ -10,7 +10,7 @@
 #include <linux/ioctl.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* <linux/fs.h> of 6.7, for older headers. */
@@ -52,7 +52,7 @@ static int scan_on(int fd, struct scan *scan, struct region *regions)
     scan->inverted = IS_ZERO_PAGE;
     scan->all_of = IS_PRESENT | IS_ZERO_PAGE;
     scan->wanted = IS_PRESENT;
-    int count = ioctl(fd, SCAN, scan);
+    int count = (int)syscall(SYS_ioctl, fd, SCAN, scan); /* musl's ioctl takes a signed request */
     scan->start = scan->walk_end;
     return count;
 }

@@ -38,8 +38,8 @@ static bool is_as_before(const struct dwarf_frame *frame)
            frame->registers[HAK_DWARF_FRAME_POINTER] == 77 && frame->is_interrupted;
 }
 
-static void check_step(const void *instructions, size_t bytes, uintptr_t address,
-                       size_t words_popped, uintptr_t frame_pointer)
+HAK_UNUSED static void check_step(const void *instructions, size_t bytes, uintptr_t address,
+                                  size_t words_popped, uintptr_t frame_pointer)
 {
     for (size_t at = 0; at < 16; at += 4) {
         struct dwarf_frame frame = frame_at(instructions, bytes, at);

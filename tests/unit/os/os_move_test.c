@@ -8,6 +8,7 @@
 #include "check.h"
 #include "faults.h"
 #include "os/os.h"
+#include "unit/asan.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -176,6 +177,8 @@ TEST(after_some_lost_targets_the_kernel_is_not_asked_again)
 
 TEST(a_target_that_is_locked_is_not_moved_to)
 {
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlock");
     need_move();
     if (mlock(to, bytes()) != 0)
         SKIP("too little memory may be locked");
@@ -213,6 +216,8 @@ TEST(a_kernel_that_is_short_of_memory_at_first_is_asked_again)
 
 TEST(where_all_memory_is_locked_few_targets_are_to_be_taken)
 {
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlockall");
     start();
     if (!kernel_moves() || is_emulated())
         SKIP("the kernel has no mremap that keeps the source mapped");

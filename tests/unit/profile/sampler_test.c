@@ -69,8 +69,8 @@ static struct sums sums_of(const void *function)
         const struct board_site *site = hak_sites_at(i);
         if (site == NULL || site->frame_count == 0)
             continue;
-        bool is_in = false; /* linked in, hakmem's own frames may come first */
-        for (uint32_t k = 0; k < site->frame_count && k < 4; k++)
+        bool is_in = false; /* linked in, hakmem's own frames may come first: more if not inlined */
+        for (uint32_t k = 0; k < site->frame_count && k < 8; k++)
             is_in |= site->frames[k] - (uintptr_t)function < 256;
         if (!is_in)
             continue;

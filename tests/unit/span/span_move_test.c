@@ -14,6 +14,7 @@
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
+#include "unit/asan.h"
 #include "unit/span/take_large.h"
 
 #include <fcntl.h>
@@ -437,6 +438,8 @@ TEST(a_moved_block_whose_range_cannot_be_renewed_takes_no_memory_along)
 
 TEST(locked_memory_stays_locked_and_is_copied)
 {
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlock");
     need_moves();
     unsigned char *block = filled(2 * MIB);
     hak_large_give(filled(40 * MIB));
