@@ -57,9 +57,11 @@ target_compile_definitions(hakmem_flags INTERFACE
   HAK_CHECK_LEVEL=${HAKMEM_CHECK_LEVEL}
   HAK_TINY=${HAKMEM_TINY}
   HAK_SMALL_WINDOW=${HAKMEM_SMALL_WINDOW})
+# For walks up the stack (os/unwind.h); not every architecture has tables of C without it.
+target_compile_options(hakmem_flags INTERFACE -fasynchronous-unwind-tables)
 if(HAKMEM_IS_WHOLE)
   target_compile_options(hakmem_flags INTERFACE
-    -Wshadow -Wundef -Wconversion -Wvla
+    -Wshadow -Wundef -Wconversion $<$<C_COMPILER_ID:Clang>:-Wno-string-conversion> -Wvla
     $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes$<SEMICOLON>-Wstrict-prototypes>)
 endif()
 
@@ -220,7 +222,7 @@ if(NOT HAKMEM_FLAGS MATCHES "-fsanitize")
   target_compile_definitions(hakmem_bounds PRIVATE HAK_INTERPOSE=0 HAK_SHARED=1)
   target_link_libraries(hakmem_bounds PRIVATE hakmem_code)
   target_compile_options(hakmem_bounds PRIVATE
-    -U_FORTIFY_SOURCE -fno-builtin -Wno-maybe-uninitialized
+    -U_FORTIFY_SOURCE -fno-builtin $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
   # glibc before 2.34 has dlsym in a library of its own.
   target_link_libraries(hakmem_bounds PRIVATE

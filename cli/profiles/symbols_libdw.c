@@ -23,19 +23,20 @@
     X(dwarf_formudata)                                                                             \
     X(dwarf_getscopes)                                                                             \
     X(dwarf_getscopes_die)                                                                         \
+    X(dwarf_getsrc_die)                                                                            \
     X(dwarf_getsrcfiles)                                                                           \
     X(dwarf_haspc)                                                                                 \
+    X(dwarf_lineno)                                                                                \
+    X(dwarf_linesrc)                                                                               \
     X(dwarf_offdie)                                                                                \
     X(dwarf_tag)                                                                                   \
     X(dwfl_begin)                                                                                  \
     X(dwfl_end)                                                                                    \
-    X(dwfl_lineinfo)                                                                               \
     X(dwfl_module_addrdie)                                                                         \
     X(dwfl_module_getsym_info)                                                                     \
     X(dwfl_module_getsymtab)                                                                       \
     X(dwfl_module_build_id)                                                                        \
     X(dwfl_module_getdwarf)                                                                        \
-    X(dwfl_module_getsrc)                                                                          \
     X(dwfl_module_nextcu)                                                                          \
     X(dwfl_offline_section_address)                                                                \
     X(dwfl_report_begin)                                                                           \
@@ -246,14 +247,28 @@ static Dwarf_Die *find_unit(struct session *session, uint64_t address, Dwarf_Add
     return NULL;
 }
 
+/* Where the code of a unit is from. */
+static struct line find_line(struct profile *profile, Dwarf_Die *unit, Dwarf_Addr address)
+{
+    struct line line = {0};
+    int number = 0;
+    Dwarf_Line *at = dw.dwarf_getsrc_die(unit, address);
+    const char *file = at == NULL ? NULL : dw.dwarf_linesrc(at, NULL, NULL);
+    if (file != NULL && dw.dwarf_lineno(at, &number) == 0 && number > 0)
+        line.number = (uint32_t)number;
+    if (file != NULL)
+        line.file = profile_name_of(profile, file);
+    return line;
+}
+
 /* The functions inlined one into the other at an address, innermost first, and the one around them;
  * the number of them, 0 if there is no debug information. `line` is where the innermost is. */
 static uint32_t add_inlined(struct profile *profile, struct session *session, uint32_t location,
-                            uint64_t address, struct line line)
+                            Dwarf_Die *unit, Dwarf_Addr address, struct line line)
 {
     Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = find_unit(session, address, &bias), *scopes = NULL, innermost;
-    int count = unit == NULL ? 0 : dw.dwarf_getscopes(unit, address - bias, &scopes);
+    Dwarf_Die *scopes = NULL, innermost;
+    int count = dw.dwarf_getscopes(unit, address, &scopes);
     if (count <= 0)
         return 0;
     /* What is around an inlined function is asked of its own entry. */
@@ -331,13 +346,12 @@ static const char *find_function(struct session *session, uint64_t address)
 static void find_lines(struct profile *profile, struct session *session, uint32_t location,
                        uint64_t address)
 {
-    int number = 0;
-    Dwfl_Line *at = dw.dwfl_module_getsrc(session->module, address);
-    const char *file = at == NULL ? NULL : dw.dwfl_lineinfo(at, NULL, &number, NULL, NULL, NULL);
-    struct line line = {.number = number > 0 ? (uint32_t)number : 0};
-    if (file != NULL)
-        line.file = profile_name_of(profile, file);
-    if (add_inlined(profile, session, location, address, line) > 0)
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = find_unit(session, address, &bias);
+    struct line line = {0};
+    if (unit != NULL)
+        line = find_line(profile, unit, address - bias);
+    if (unit != NULL && add_inlined(profile, session, location, unit, address - bias, line) > 0)
         return;
     const char *name = find_function(session, address);
     if (name == NULL)

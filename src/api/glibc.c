@@ -20,8 +20,9 @@ void *hak_libc_reallocarray(void *block, size_t count, size_t bytes)
  * so all four must be elsewhere, and what was served counts as well (hak_is_shadowed). */
 __attribute__((constructor)) static void note_binding(void)
 {
-    hak_binding_note(HAK_INTERPOSE != 0 && malloc != hak_malloc && calloc != hak_calloc &&
-                     realloc != hak_realloc && free != hak_free);
+    hak_binding_note(HAK_INTERPOSE != 0 && !hak_is_same_code(malloc, hak_malloc) &&
+                     !hak_is_same_code(calloc, hak_calloc) &&
+                     !hak_is_same_code(realloc, hak_realloc) && !hak_is_same_code(free, hak_free));
 }
 
 /* FreeBSD, realloc(3): as realloc, but a block that cannot be resized is freed. With 0 bytes it is

@@ -22,7 +22,7 @@ BASES(HAK_DECLARE_LOADERS)
  * that of a stub in the program. Then the forms call hakmem's own by a detour. */
 static bool are_own(void)
 {
-#define X(name, own) name == own &&
+#define X(name, own) hak_is_same_code(name, own) &&
     return BASES(X) true;
 #undef X
 }

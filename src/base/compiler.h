@@ -111,4 +111,12 @@ long syscall(long number, ...) __asm__("hak_kernel_call");
 #define HAK_DECLARE_LOADERS(name, own) static __typeof__(own) *const name = own;
 #endif
 
+/* Whether a name leads to this function, as the loader has bound it. The compiler is not asked:
+ * clang takes two names for two functions. */
+HAK_INLINE bool hak_is_same_code(const void *name, const void *function)
+{
+    __asm__("" : "+r"(name));
+    return name == function;
+}
+
 #endif

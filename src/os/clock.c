@@ -104,7 +104,9 @@ static read_clock *find_in(const ElfW(Ehdr) * file)
 
 static read_clock *find(void)
 {
+    int saved = errno; /* set where there is none */
     const ElfW(Ehdr) *file = (const void *)getauxval(AT_SYSINFO_EHDR);
+    errno = saved;
     return file == NULL ? ask_kernel : find_in(file);
 }
 

@@ -69,9 +69,10 @@ static uint32_t follow(uintptr_t at, uintptr_t below, uintptr_t seen, uintptr_t 
     while (used < count) {
         if (at % FRAME_ALIGNMENT != 0 || at - below - 1 >= FRAME_BYTES_MOST)
             break;
-        if (at / HAK_PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
+        uintptr_t page = (at - WORDS_BEFORE) / HAK_PAGE_BYTES_LEAST;
+        if (page != seen && !hak_os_is_readable(at - WORDS_BEFORE))
             break;
-        seen = at / HAK_PAGE_BYTES_LEAST;
+        seen = page;
         struct frame link = read_frame(at);
         if (link.address < CODE_LEAST)
             break;
@@ -89,7 +90,7 @@ uint32_t hak_os_frames_follow(uintptr_t at, uintptr_t below, uintptr_t *addresse
 
 void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
 {
-    uintptr_t seen = frame / HAK_PAGE_BYTES_LEAST;
+    uintptr_t seen = (frame - WORDS_BEFORE) / HAK_PAGE_BYTES_LEAST;
     uint32_t used = 0;
     if (used < count)
         addresses[used++] = caller;

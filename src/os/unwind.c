@@ -91,6 +91,26 @@ HAK_INLINE void begin_here(struct dwarf_frame *frame)
                      : "=m"(frame->address)
                      : "r"(frame->registers)
                      : "x9", "x10", "memory");
+#elif defined(__riscv)
+    __asm__ volatile("lla t0, 0f\n"
+                     "sd ra, 8(%1)\n"
+                     "sd sp, 16(%1)\n"
+                     "sd s0, 64(%1)\n"
+                     "sd s1, 72(%1)\n"
+                     "sd s2, 144(%1)\n"
+                     "sd s3, 152(%1)\n"
+                     "sd s4, 160(%1)\n"
+                     "sd s5, 168(%1)\n"
+                     "sd s6, 176(%1)\n"
+                     "sd s7, 184(%1)\n"
+                     "sd s8, 192(%1)\n"
+                     "sd s9, 200(%1)\n"
+                     "sd s10, 208(%1)\n"
+                     "sd s11, 216(%1)\n"
+                     "0: sd t0, %0"
+                     : "=m"(frame->address)
+                     : "r"(frame->registers)
+                     : "t0", "memory");
 #endif
 }
 

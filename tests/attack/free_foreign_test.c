@@ -103,9 +103,10 @@ static void free_a_variable_of_libc(void)
     hak_free(stderr);
 }
 
-static void free_from_far_below(char *variable)
+HAK_NOINLINE static void free_from_far_below(char *variable)
 {
     volatile char large[200000];
+    __asm__ volatile("" ::"r"(large) : "memory"); /* all of it is there */
     large[0] = 'x';
     hak_free(variable);
     large[1] = large[0];

@@ -62,6 +62,14 @@ equal "where it was called" "$(jq -r "$frame | .stack[1].line" "$work/json.out")
 equal "in which file" "$(jq -r "$frame | .stack[1].file" "$work/json.out" | sed 's,.*/,,')" \
     profiled.cpp
 
+# Clang writes no index of addresses: files and lines are found without it.
+objcopy --remove-section .debug_aranges "$profiled" "$work/cli_profiled"
+"$work/cli_profiled" >"$work/heap_no_index"
+asked no_index 0 profile "$work/heap_no_index" --json
+equal "the same functions, files and lines" \
+    "$(jq -cS '[.sites[].stack[] | {function, file, line, inlined}]' "$work/no_index.out")" \
+    "$(jq -cS '[.sites[].stack[] | {function, file, line, inlined}]' "$work/json.out")"
+
 # pprof: what another reader sees, and what comes back.
 asked pprof 0 profile "$work/heap" --pprof "$work/pprof.gz"
 check "nothing is printed" [ ! -s "$work/pprof.out" ]

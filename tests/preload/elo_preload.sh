@@ -4,6 +4,7 @@
 # hakmem tries cannot be seen, or it tries without being asked.
 . "$(dirname "$0")/lib.sh"
 needs python3
+[ -x "$OUT/larson_system" ] || skip "the benchmarks are not in this build"
 hakmem=$OUT/hakmem
 
 pid=

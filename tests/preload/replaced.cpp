@@ -49,7 +49,9 @@ void give(void *place, std::size_t alignment)
 
 } // namespace
 
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wsized-deallocation" // that is the point
+#endif
 
 void *operator new(std::size_t bytes)
 {

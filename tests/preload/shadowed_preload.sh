@@ -49,5 +49,5 @@ END
     equal "a program at a fixed address is served" "$(counter fixed shadowed)" 0
 fi
 # The linked library serves without any search.
-HAKMEM_STATS=raw "$OUT/thread_sleep_hakmem" 1 1 1 >/dev/null 2>"$work/linked.err" || :
+HAKMEM_STATS=raw "$OUT/tests/numbers_linked" >/dev/null 2>"$work/linked.err" || :
 check "linked: not shadowed" grep -q '^shadowed: 0$' "$work/linked.err"

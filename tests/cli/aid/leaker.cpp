@@ -9,7 +9,6 @@
 namespace yard
 {
 
-constexpr int sites = 5;
 volatile std::uint64_t *live;
 void *volatile last;
 

@@ -213,6 +213,8 @@ static int be_child(void)
 
 TEST(a_copy_starts_afresh_even_during_a_look)
 {
+    if (is_emulated())
+        SKIP("the emulator leaves a copy what is to be wiped");
     CHECK_EQ(asked("watch 60").is_done, 1);
     hak_store_relaxed(&hak_copy_mark->is_looking, 1);
     for (int way = 0; way < 2; way++) {

@@ -26,7 +26,9 @@ static size_t count_pages(const struct os_resident *resident, char *start)
 
 static char *map(size_t page_bytes)
 {
+    int saved = errno;
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    errno = saved;
     char *start =
         mmap(NULL, PAGES * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(start != MAP_FAILED);

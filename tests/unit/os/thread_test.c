@@ -83,6 +83,8 @@ TEST(a_thread_has_variables_of_its_own_and_all_signals_blocked)
     CHECK_EQ(seen_errno, 0);
     CHECK(seen_errno_at != &errno);
     CHECK(strcmp(name, "hakmem") == 0);
+    if (is_emulated())
+        blocked |= 3ull << 62; /* the last two are qemu-user's own */
     CHECK_EQ(blocked | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1), ~0ull);
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &after, sizeof after);
     CHECK_EQ(before, after);
@@ -116,6 +118,8 @@ static void live_as_child(void)
 
 TEST(a_child_has_no_thread_and_can_have_one_in_the_same_place)
 {
+    if (is_emulated())
+        SKIP("in a child of a process with threads qemu-user starts none by clone");
     hak_os_start();
     if (!has_threads())
         return;

@@ -95,6 +95,7 @@ static void on_signal(int number)
 {
     (void)number;
     look();
+    __asm__ volatile("" ::: "memory");
 }
 
 DISTINCT static void interrupted(void)
@@ -116,6 +117,8 @@ TEST(frames_below_a_signal_handler_are_found)
     signal(SIGUSR1, on_signal);
     interrupted();
     CHECK(has((const void *)on_signal));
+    if (is_emulated())
+        SKIP("the emulator returns from signals by code without tables");
     CHECK(has((const void *)interrupted));
 }
 
@@ -127,6 +130,8 @@ TEST(frames_below_a_handler_on_a_stack_of_its_own_are_found)
     CHECK_EQ(sigaltstack(&stack, NULL), 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
     interrupted();
+    if (is_emulated())
+        SKIP("the emulator returns from signals by code without tables");
     CHECK(has((const void *)interrupted));
 }
 
@@ -140,6 +145,9 @@ DISTINCT static void smash(void)
 {
     /* The return address of this function and all above: no code has such addresses. */
     uintptr_t *frame = __builtin_frame_address(0);
+#if defined(__riscv)
+    frame -= 2; /* its frame pointer points behind the two words */
+#endif
     uintptr_t saved[2] = {frame[0], frame[1]};
     frame[0] = 0x4141414141414140;
     frame[1] = 0x4242424242424242;
