@@ -57,8 +57,6 @@ target_compile_definitions(hakmem_flags INTERFACE
   HAK_CHECK_LEVEL=${HAKMEM_CHECK_LEVEL}
   HAK_TINY=${HAKMEM_TINY}
   HAK_SMALL_WINDOW=${HAKMEM_SMALL_WINDOW})
-# For walks up the stack (os/unwind.h); not every architecture has tables of C without it.
-target_compile_options(hakmem_flags INTERFACE -fasynchronous-unwind-tables)
 if(HAKMEM_IS_WHOLE)
   target_compile_options(hakmem_flags INTERFACE
     -Wshadow -Wundef -Wconversion $<$<C_COMPILER_ID:Clang>:-Wno-string-conversion> -Wvla
@@ -72,8 +70,9 @@ if(HAKMEM_PRESET STREQUAL "tsan" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # The hot path's machine code is reviewed (tests/golden): nothing that a distribution adds to
-# its compiler may change it, and the compiler may not take our malloc for the one it knows. The
-# Rust crate reads the same flags.
+# its compiler may change it, and the compiler may not take our malloc for the one it knows. Walks
+# up the stack need tables, which not every architecture has for C. The Rust crate reads the same
+# flags.
 file(STRINGS cmake/code_flags.txt code_flags)
 add_library(hakmem_code INTERFACE)
 target_link_libraries(hakmem_code INTERFACE hakmem_flags)

@@ -168,9 +168,9 @@ ENTRY \name
 ENTRY_END \name
 .endm
 
-/* (block, ...); `kind`: what the block is said to be, or -1: nothing is said. The word of top and
- * countdown is read once, and stored: an instruction that does both waits longer for the call
- * before, of the same size (docs/adr/0062-a-push-reads-its-word-once.md). */
+/* (block, ...). The word of top and countdown is read once, and stored: an instruction that does
+ * both waits longer for the call before, of the same size
+ * (docs/adr/0062-a-push-reads-its-word-once.md). */
 .macro WAY_OUT_HOT name, form=PLAIN
 ENTRY \name
     FORM    \form

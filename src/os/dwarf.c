@@ -463,10 +463,21 @@ static bool make_rule(const struct function *function, const struct row *row,
     return true;
 }
 
+/* A call may be a function's last instruction: what follows it is another function's. */
+static uintptr_t looked_up(const struct dwarf_frame *frame)
+{
+    return frame->address - !frame->is_interrupted;
+}
+
+bool hak_dwarf_covers(const struct dwarf_frame *frame, const unsigned char *header)
+{
+    struct function function = {0};
+    return find_function(header, looked_up(frame), &function);
+}
+
 bool hak_dwarf_step(struct dwarf_frame *frame, const unsigned char *header)
 {
-    /* A call may be a function's last instruction: what follows it is another function's. */
-    uintptr_t address = frame->address - !frame->is_interrupted;
+    uintptr_t address = looked_up(frame);
     struct frame_rule rule;
     if (hak_rules_find(header, address, &rule))
         return hak_rules_apply(frame, &rule);

@@ -39,4 +39,7 @@ struct dwarf_frame {
  * the tables do not say; then it is undefined. */
 bool hak_dwarf_step(struct dwarf_frame *frame, const unsigned char *header);
 
+/* Whether the tables have an entry for the code that the frame is in. */
+bool hak_dwarf_covers(const struct dwarf_frame *frame, const unsigned char *header);
+
 #endif

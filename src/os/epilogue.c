@@ -56,6 +56,25 @@ static bool leave(struct dwarf_frame *frame, const unsigned char *code)
     return true;
 }
 
+#elif defined(__riscv)
+
+/* Behind siginfo_t and what ucontext_t begins with: the program counter, then x1 and so on. */
+#define SIGNAL_REGISTERS_BYTES (128 + 176)
+
+/* li a7, __NR_rt_sigreturn; ecall: what a signal handler returns to. */
+static bool leave(struct dwarf_frame *frame, const unsigned char *code)
+{
+    static const unsigned char sigreturn[] = {0x93, 0x08, 0xb0, 0x08, 0x73, 0x00, 0x00, 0x00};
+    uintptr_t at = frame->registers[HAK_DWARF_STACK_POINTER] + SIGNAL_REGISTERS_BYTES;
+    if (memcmp(code, sigreturn, sizeof sigreturn) != 0 || !frame->read(at, &frame->address))
+        return false;
+    for (uint32_t i = 1; i < HAK_DWARF_REGISTERS; i++)
+        if (!frame->read(at + i * sizeof(uintptr_t), &frame->registers[i]))
+            return false;
+    frame->is_interrupted = true;
+    return true;
+}
+
 #else
 
 static bool leave(struct dwarf_frame *frame, const unsigned char *code)
@@ -71,9 +90,9 @@ bool hak_os_epilogue_step(struct dwarf_frame *frame)
 {
     struct dwarf_frame caller = *frame;
     unsigned char code[CODE_BYTES];
+    caller.is_interrupted = false;
     if (!read_code(frame, code) || !leave(&caller, code))
         return false;
-    caller.is_interrupted = false;
     *frame = caller;
     return true;
 }

@@ -4,9 +4,9 @@
  * Owns        nothing.
  * Invariants  only instructions that are known in full are followed: where a function goes on with
  *             leaving its frame and returning, as the trampolines that CPython makes for its
- *             functions (-X perf), its caller is what these instructions lead to. Anything else is
- *             not guessed at. Memory is read by the frame's own function, which says what can be
- *             read.
+ *             functions (-X perf), its caller is what these instructions lead to; on RISC-V, too,
+ *             where a signal handler returns to the kernel. Anything else is not guessed at.
+ *             Memory is read by the frame's own function, which says what can be read.
  * Threads     pure but for that.
  * Tests       tests/unit/os/epilogue_test.c
  */

@@ -98,6 +98,14 @@ static struct registers registers_of(const ucontext_t *context)
     return (struct registers){all[0], all[2], all[8]};
 }
 
+static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
+{
+    for (uint32_t i = 1; i < HAK_DWARF_REGISTERS; i++)
+        frame->registers[i] = context->uc_mcontext.__gregs[i];
+    frame->address = context->uc_mcontext.__gregs[0];
+    return true;
+}
+
 #else
 
 static struct registers registers_of(const ucontext_t *context)
@@ -106,16 +114,16 @@ static struct registers registers_of(const ucontext_t *context)
     return (struct registers){0, 0, 0};
 }
 
-#endif
-
-#if !defined(__x86_64__) && !defined(__aarch64__)
-
 static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
 {
     (void)frame;
     (void)context;
     return false;
 }
+
+#endif
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
 
 static enum access access_of(const ucontext_t *context)
 {

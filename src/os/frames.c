@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The alignment that the ABIs of x86-64 and arm64 require of frames. */
+/* The alignment that the ABIs of x86-64, arm64 and riscv64 require of frames. */
 #define FRAME_ALIGNMENT 16u
 /* Frames are smaller; a more distant address is no link. */
 #define FRAME_BYTES_MOST ((uintptr_t)1 << 16)

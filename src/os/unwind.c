@@ -150,11 +150,11 @@ static bool step(struct dwarf_frame *frame, struct found_object *found)
     return frame->is_interrupted || frame->registers[HAK_DWARF_STACK_POINTER] > stack;
 }
 
-/* Unwinds by the tables of the file, or, for code of no file, by its next instructions. */
-static bool step_any(struct dwarf_frame *frame, struct found_object *found, bool *is_of_no_file)
+/* Whether tables say something of the frame, be it that it is the outermost. */
+static bool has_tables(const struct dwarf_frame *frame, struct found_object *found)
 {
-    *is_of_no_file = !find_object_of(frame, found);
-    return *is_of_no_file ? hak_os_epilogue_step(frame) : step(frame, found);
+    return find_object_of(frame, found) && found->eh_frame != NULL &&
+           hak_dwarf_covers(frame, found->eh_frame);
 }
 
 /* Walks out of hakmem to where it was called: true with the frame that goes on there. */
@@ -199,9 +199,13 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uintptr_t 
             addresses[used++] = address;
         }
         struct dwarf_frame last = *frame;
-        bool is_of_no_file;
-        if (!step_any(frame, &found, &is_of_no_file))
-            return is_of_no_file ? follow(&last, addresses, used, most) : used;
+        if (step(frame, &found))
+            continue;
+        if (has_tables(&last, &found))
+            return used;
+        *frame = last;
+        if (!hak_os_epilogue_step(frame))
+            return follow(&last, addresses, used, most);
     }
     return used;
 }

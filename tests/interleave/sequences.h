@@ -51,12 +51,6 @@ static void move(void)
     hak_here = moves_to;
 }
 
-static void commit(struct bin *bin, int32_t change)
-{
-    hak_bin_commit(bin, change);
-    interleave_sequence_end();
-}
-
 struct popped hak_cpu_cache_pop(size_t scaled)
 {
     SEQUENCE_BEGIN();
@@ -64,7 +58,7 @@ struct popped hak_cpu_cache_pop(size_t scaled)
     struct bin *bin = hak_bin_at(bins, scaled);
     void *block = hak_word_peek(&((void **)(void *)bins)[top_of(bin)]);
     if (block != NULL)
-        commit(bin, HAK_BIN_POPPED);
+        hak_bin_commit(bin, HAK_BIN_POPPED);
     interleave_sequence_end();
     return (struct popped){block, NULL};
 }
@@ -74,12 +68,13 @@ bool hak_cpu_cache_push(size_t scaled, void *block)
     SEQUENCE_BEGIN();
     struct bins *bins = bins_now();
     struct bin *bin = hak_bin_at(bins, scaled);
-    uint32_t top = top_of(bin);
+    uint32_t *word = (uint32_t *)(void *)bin;
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), top = seen & 0xffff;
     void **slot = (void **)(void *)bins + top;
     bool is_room = top > hak_word_peek(&bin->limit) && hak_word_peek(slot) != block;
     if (is_room) {
         hak_word_publish(slot - 1, block);
-        commit(bin, HAK_BIN_PUSHED);
+        hak_word_publish(word, seen + (uint32_t)HAK_BIN_PUSHED);
     }
     interleave_sequence_end();
     return is_room;

@@ -120,7 +120,7 @@ TEST(a_few_ordinary_blocks_of_the_watched_class_are_noted)
 /* Under qemu-user the program may lie right below its stack. */
 static void skip_if_a_stack(uintptr_t address)
 {
-    if (hak_os_is_on_main_stack(address))
+    if (is_emulated() && hak_os_is_on_main_stack(address))
         SKIP("variables are taken for the main thread's stack");
 }
 

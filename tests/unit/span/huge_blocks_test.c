@@ -103,7 +103,9 @@ static void start(void)
     unsigned char *block = take_filled(BYTES);
     bool is_told = hak_os_is_resident(block + HAK_GRANULE_BYTES, BYTES / 2);
     void *page = hak_granule_address(hak_granule_of(block));
-    bool can_ask = hak_os_wish_huge_pages(page, HAK_GRANULE_BYTES) && wished_bytes() != 0;
+    bool can_ask = hak_os_wish_huge_pages(page, HAK_GRANULE_BYTES);
+    if (is_emulated() && wished_bytes() == 0)
+        SKIP("qemu-user does not show what was asked for");
     hak_os_refuse_huge_pages(page, HAK_GRANULE_BYTES);
     if (!is_told || !can_ask || HAK_SUPERSLAB_BYTES != 2 * HAK_MIB)
         SKIP("the kernel does not tell what is resident, or has no huge pages");
