@@ -67,6 +67,7 @@ static void step(struct worker *worker, unsigned number, unsigned slots)
 static __attribute__((noinline)) void touch_stack(void)
 {
     volatile char stack[STACK_BYTES];
+    __asm__ volatile("" ::"r"(stack) : "memory"); /* all of it is there */
     for (size_t i = 0; i < sizeof stack; i += 4096)
         stack[i] = 0;
 }
