@@ -254,10 +254,11 @@ static struct line find_line(struct profile *profile, Dwarf_Die *unit, Dwarf_Add
     int number = 0;
     Dwarf_Line *at = dw.dwarf_getsrc_die(unit, address);
     const char *file = at == NULL ? NULL : dw.dwarf_linesrc(at, NULL, NULL);
-    if (file != NULL && dw.dwarf_lineno(at, &number) == 0 && number > 0)
+    if (file == NULL)
+        return line;
+    line.file = profile_name_of(profile, file);
+    if (dw.dwarf_lineno(at, &number) == 0 && number > 0)
         line.number = (uint32_t)number;
-    if (file != NULL)
-        line.file = profile_name_of(profile, file);
     return line;
 }
 
@@ -349,10 +350,11 @@ static void find_lines(struct profile *profile, struct session *session, uint32_
     Dwarf_Addr bias = 0;
     Dwarf_Die *unit = find_unit(session, address, &bias);
     struct line line = {0};
-    if (unit != NULL)
+    if (unit != NULL) {
         line = find_line(profile, unit, address - bias);
-    if (unit != NULL && add_inlined(profile, session, location, unit, address - bias, line) > 0)
-        return;
+        if (add_inlined(profile, session, location, unit, address - bias, line) > 0)
+            return;
+    }
     const char *name = find_function(session, address);
     if (name == NULL)
         return;
