@@ -245,13 +245,13 @@ class Machine:
                 "-kernel", self.kernel, "-initrd", self.work / "initramfs", "-append",
                 f"console={self.processor['console']} quiet panic=-1 mitigations=off rseq_debug=1"]
 
-    def boot_once(self):
-        """What the machine said until it ended."""
+    def boot_once(self, end_s):
+        """What the machine said until it, or the time, ended."""
         lines = []
         with subprocess.Popen([str(word) for word in self.command()], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as emulator:
             try:
-                for line in read_lines(emulator.stdout, time.monotonic() + self.limit_s):
+                for line in read_lines(emulator.stdout, end_s):
                     print(line, flush=True)
                     lines.append(line)
             finally:
@@ -260,8 +260,9 @@ class Machine:
 
     def boot(self):
         """Runs the machine; what each of its tests said, and how it ended."""
+        end_s = time.monotonic() + self.limit_s
         for _ in range(BOOTS_MOST):
-            lines = self.boot_once()
+            lines = self.boot_once(end_s)
             if any(line.startswith("@ ") for line in lines):
                 break
             print("the kernel did not get to its first process", flush=True)
