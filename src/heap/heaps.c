@@ -39,6 +39,12 @@ struct heap *hak_heap_at(uint32_t index)
     return hak_load_relaxed(&heaps.list[index]);
 }
 
+void hak_heaps_grow_records_ahead(void)
+{
+    if (hak_heap_count() > 1)
+        hak_supply_grow_records_ahead();
+}
+
 bool hak_heaps_give_up_spares(void)
 {
     uint32_t count = hak_heap_count(), retired = 0;

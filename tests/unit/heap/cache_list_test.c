@@ -9,6 +9,7 @@
 #include "heap/rooms.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "region/meta.h"
 #include "slabs.h"
 
 #define CLASS 4u
@@ -59,6 +60,22 @@ TEST(a_returned_cache_keeps_its_blocks_as_far_as_there_is_room)
     hak_store_relaxed(&hak_policy.free_cache_bytes, cache->capacity_bytes - 1);
     hak_cache_return(cache);
     CHECK_EQ(hak_cache_count(cache, CLASS), 0);
+}
+
+/* Bins of a processor are longer than a step of the records' area. */
+TEST(new_bins_leave_room_for_the_records_of_slabs)
+{
+    CHECK(hak_process_start());
+    struct heap *first = hak_heap_enter(), *second = hak_heap_enter();
+    hak_heap_leave(second);
+    hak_heap_leave(first);
+    CHECK_EQ(hak_heap_count(), 2);
+    uint32_t word_count;
+    CHECK(hak_rooms_create(&word_count, true) != NULL);
+    size_t bytes = hak_meta_bytes();
+    for (int i = 0; i < 64; i++)
+        CHECK(hak_meta_take(320) != NULL);
+    CHECK_EQ(hak_meta_bytes(), bytes);
 }
 
 TEST(free_caches_are_emptied_by_age)
