@@ -13,7 +13,7 @@
 /* One unlucky span proves nothing. */
 #define SLACK_SPANS 8u
 
-static struct {
+HAK_AT_HAND static struct {
     struct keep_log keep;
     uint64_t earned;       /* granules that the doubled slack saved, or would have saved */
     uint32_t earned_count; /* by so many spans */
@@ -24,7 +24,7 @@ static _Atomic size_t last_peak_bytes;
 static _Atomic size_t last_live_bytes;
 
 /* Read by each free of a large block, written a few times in all. */
-static struct {
+HAK_AT_HAND static struct {
     HAK_CACHE_ALIGNED _Atomic bool is_needed;
     _Atomic uint32_t longest_given_up;
 } early;

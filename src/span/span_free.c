@@ -15,7 +15,6 @@
 #define SPARE_MOST 16
 
 struct span_free hak_span_free;
-struct meta_pool hak_span_pool;
 
 void hak_span_free_start(uint32_t set)
 {
@@ -196,7 +195,7 @@ void hak_span_free_spare(struct span *record)
 {
     struct span_set *set = set_of(record);
     if (HAK_UNLIKELY(set->spare_count == SPARE_MOST)) {
-        hak_meta_pool_give(&hak_span_pool, record);
+        hak_meta_pool_give(&hak_span_free.records, record);
         return;
     }
     hak_store_relaxed(&record->user, set->spare);
@@ -209,7 +208,7 @@ static struct span *take_record(struct span_set *set)
 {
     struct span *record = set->spare;
     if (HAK_UNLIKELY(record == NULL))
-        return hak_meta_pool_take(&hak_span_pool, sizeof *record);
+        return hak_meta_pool_take(&hak_span_free.records, sizeof *record);
     set->spare = hak_load_relaxed(&record->user);
     set->spare_count--;
     hak_store_relaxed(&record->user, NULL);
@@ -301,7 +300,7 @@ static struct span *describe(struct span *record, const struct span *like, uint3
 
 struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count)
 {
-    return describe(hak_meta_pool_take(&hak_span_pool, sizeof *like), like, first, count);
+    return describe(hak_meta_pool_take(&hak_span_free.records, sizeof *like), like, first, count);
 }
 
 struct span *hak_span_free_carve(struct span *span, uint32_t first, uint32_t count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_free.h - the free spans: by length, by age, and by where they lie.
  *
- * Owns        struct span_set, struct span_free and the pool of records. A set has warm spans of
- *             its own and a lock for them; all else that is free is set 0's.
+ * Owns        struct span_set, and struct span_free with the pool of records. A set has warm spans
+ *             of its own and a lock for them; all else that is free is set 0's.
  * Invariants  clean spans never touch, nor do bare ones, nor warm ones of one set and node (they
  *             coalesce). The first and the last granule of a free span point to its record in the
  *             owner map, with bit 0 set and its set from bit 1 on; no other granule does. So a
@@ -35,8 +35,9 @@ struct span_set {
     struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
 };
 
-/* First what small processes write. */
+/* First what small processes write: up to the first bins of set 0 it lies on one page. */
 struct span_free {
+    alignas(4096) struct meta_pool records;
     _Atomic size_t clean_bytes; /* and bare ones */
     _Atomic size_t bare_bytes;
     _Atomic uint32_t last_set; /* those behind it were never used */
@@ -45,7 +46,6 @@ struct span_free {
     struct span_bins bare;
 };
 extern struct span_free hak_span_free;
-extern struct meta_pool hak_span_pool;
 
 /* The set is used from now on. */
 void hak_span_free_start(uint32_t set);

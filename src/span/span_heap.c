@@ -43,7 +43,7 @@ static void give_as(struct span *span, enum span_state state)
 static struct span *take_bare(struct span_fit fit, bool *is_zero)
 {
     *is_zero = true;
-    for (;;) {
+    while (hak_load_relaxed(&hak_span_free.bare_bytes) != 0) {
         hak_span_lock();
         hak_span_free_start(0);
         struct span *span = hak_span_free_take(&hak_span_free.bare, fit);
@@ -64,6 +64,7 @@ static struct span *take_bare(struct span_fit fit, bool *is_zero)
             return NULL;
         }
     }
+    return NULL;
 }
 
 /* Adds fresh granules to the clean spans; false when the window or the kernel has no more. */
@@ -71,12 +72,12 @@ static bool grow(uint32_t count, uint32_t alignment)
 {
     size_t wished = (size_t)count + (alignment > HAK_SUPERSLAB_GRANULES ? alignment - 1 : 0);
     struct span *span =
-        hak_meta_pool_take(&hak_span_pool, sizeof *span); /* first: it may be refused */
+        hak_meta_pool_take(&hak_span_free.records, sizeof *span); /* first: it may be refused */
     if (span == NULL)
         return false;
     struct granule_range range = hak_region_grow(wished);
     if (range.count == 0) {
-        hak_meta_pool_give(&hak_span_pool, span);
+        hak_meta_pool_give(&hak_span_free.records, span);
         return false;
     }
     span->first = range.first;
@@ -192,7 +193,7 @@ void hak_span_lose(struct span *span)
     hak_span_pieces_forget(span);
     hak_fetch_add_relaxed(&lost_bytes, hak_span_bytes(span));
     hak_tag_write(span->first, span->count, HAK_TAG_HOLE);
-    hak_meta_pool_give(&hak_span_pool, span);
+    hak_meta_pool_give(&hak_span_free.records, span);
 }
 
 void hak_span_give_many(struct span **spans, uint32_t count)
@@ -301,13 +302,13 @@ struct granule_range hak_span_detach(struct span *span)
 {
     struct granule_range range = hak_span_granules(span);
     hak_note_detached(span->count);
-    hak_meta_pool_give(&hak_span_pool, span);
+    hak_meta_pool_give(&hak_span_free.records, span);
     return range;
 }
 
 struct span *hak_span_attach(struct granule_range range)
 {
-    struct span *span = hak_meta_pool_take(&hak_span_pool, sizeof *span);
+    struct span *span = hak_meta_pool_take(&hak_span_free.records, sizeof *span);
     if (span != NULL) {
         span->first = range.first;
         span->count = range.count;
