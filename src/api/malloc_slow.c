@@ -48,6 +48,12 @@ static void *take_alone(uint32_t class_index, enum content content)
     return is_zero ? block : clear(block, class_index, content);
 }
 
+static void *take_lent(struct cache *cache, uint32_t class_index)
+{
+    void *block = hak_bin_pop(class_index);
+    return block != NULL ? block : hak_refill(cache, class_index);
+}
+
 static void *class_take(struct cache *cache, uint32_t class_index, size_t alignment,
                         enum content content)
 {
@@ -56,8 +62,14 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
     void *block = hak_bin_pop(class_index);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);
+    if (block != NULL)
+        return clear(block, class_index, content);
+    uint32_t lender =
+        alignment > HAK_ORDINARY_ALIGNMENT ? class_index : hak_refill_class(cache, class_index);
+    if (HAK_UNLIKELY(lender != class_index) && (block = take_lent(cache, lender)) != NULL)
+        return clear(block, lender, content);
     bool is_zero = false;
-    if (block == NULL && content == CONTENT_ZERO &&
+    if (content == CONTENT_ZERO &&
         (block = hak_take_untouched(cache, class_index, &is_zero)) != NULL)
         hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
     if (block == NULL)

@@ -29,6 +29,7 @@ struct room {
     bool was_missed;    /* since the last look for quiet bins */
     bool was_flushed;   /* and no refill came since */
     bool is_grown;      /* to all that its class may have */
+    uint8_t lent_count; /* requests that blocks of a longer class served (heap/refill.h) */
 };
 #define HAK_ROOM_ORDERS 16
 
@@ -64,8 +65,7 @@ struct cache {
     struct heap *last_slow_heap;
 };
 
-/* Frames are aligned to 16 bytes. Both in one word: no handler sees a slow path that has begun with
- * the frame of one that is over. */
+/* Frames are aligned to 16 bytes. In one word: no handler sees the state with an older frame. */
 #define HAK_CACHE_STATES ((uintptr_t)15)
 
 HAK_INLINE enum cache_state hak_cache_state(const struct cache *cache)

@@ -15,6 +15,11 @@
 #define REFILLS_PER_COLLECT 4u
 /* A refill brings no more. */
 #define BLOCKS_MOST 256u
+/* So many requests of a class that is no longer than that get blocks of a longer one; the shortest
+ * classes share blocks of one step. */
+#define LENT_MOST 8u
+#define LENT_BYTES_MOST HAK_KIB
+#define LENT_STEP 64u
 
 /* Whether a look into a heap is worth its lock: a hint. What was brought back after a sweep may be
  * of any class. */
@@ -295,7 +300,32 @@ void *hak_take_untouched(struct cache *cache, uint32_t class_index, bool *is_zer
 
 static bool has_at_hand(const struct heap *heap, uint32_t class_index)
 {
-    return heap->partial_mask[class_index] != 0 || heap->spare_count[class_index] != 0;
+    return hak_word_peek(&heap->partial_mask[class_index]) != 0 ||
+           hak_word_peek(&heap->spare_count[class_index]) != 0;
+}
+
+/* Four classes share pages: 16 to 64 bytes, 80 to 128, and halves of a doubling. */
+static uint32_t longest_neighbour(uint32_t class_index)
+{
+    uint32_t bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t half = bytes <= 2 * LENT_STEP ? LENT_STEP : 1u << (hak_bit_highest(bytes - 1) - 1);
+    return hak_class_of(hak_align_up(bytes, half));
+}
+
+uint32_t hak_refill_class(struct cache *cache, uint32_t class_index)
+{
+    struct room *room = &cache->rooms[class_index];
+    if (HAK_LIKELY(room->lent_count >= LENT_MOST)) /* above it where two threads counted at once */
+        return class_index;
+    const struct heap *heap = hak_heap_near();
+    bool is_short = class_index < HAK_CLASS_COUNT &&
+                    hak_size_classes[class_index].block_bytes <= LENT_BYTES_MOST;
+    if (!is_short || (heap != NULL && has_at_hand(heap, class_index))) {
+        room->lent_count = LENT_MOST;
+        return class_index;
+    }
+    room->lent_count++;
+    return longest_neighbour(class_index);
 }
 
 /* From what is there already. */

@@ -19,6 +19,12 @@
 /* One block of the class, with its bin filled on the way; NULL: out of memory. */
 void *hak_refill(struct cache *cache, uint32_t class_index);
 
+/* The class whose block is to serve a request that found its bin empty: the first ones of a short
+ * class that has no blocks at hand get blocks of the longest of its four neighbours, so that
+ * classes of which a program needs a few blocks share pages
+ * (docs/adr/0063-few-blocks-share-pages.md). */
+uint32_t hak_refill_class(struct cache *cache, uint32_t class_index);
+
 /* One block, bypassing all bins; NULL: out of memory. With is_zero, of untouched memory if the
  * chosen slab has any: *is_zero tells whether it reads as zero; without, preferably of memory that
  * was used before. */

@@ -368,7 +368,7 @@ TEST(freed_blocks_are_not_freed_or_resized_again)
     CHECK_OWN_STDERR();
     for (unsigned i = 0; i < FREES; i++) {
         CHECK_ABORTS(use_freed(frees[i], 100), "hakmem: double free: pointer 0x");
-        CHECK_ABORTS(use_freed(frees[i], 100), "block of 112 bytes, already free\n");
+        CHECK_ABORTS(use_freed(frees[i], 120), "block of 128 bytes, already free\n");
         CHECK_ABORTS(use_freed(frees[i], LARGE_BYTES), "hakmem: invalid free: pointer 0x");
         CHECK_ABORTS(use_freed(frees[i], LARGE_BYTES),
                      "nothing is allocated there: freed before, or never allocated\n");
@@ -402,7 +402,7 @@ TEST(pointers_into_blocks_are_not_freed_or_resized)
     CHECK_OWN_STDERR();
     for (unsigned i = 0; i < FREES; i++) {
         CHECK_ABORTS(use_inside(frees[i], 100, 16), "hakmem: invalid free: pointer 0x");
-        CHECK_ABORTS(use_inside(frees[i], 100, 8), "of 112 bytes, not the start of a block\n");
+        CHECK_ABORTS(use_inside(frees[i], 120, 8), "of 128 bytes, not the start of a block\n");
         CHECK_ABORTS(use_inside(frees[i], LARGE_BYTES, 16), "not the start of the block\n");
         CHECK_ABORTS(use_inside(frees[i], LARGE_BYTES, 131072),
                      "nothing is allocated there: freed before, or never allocated\n");

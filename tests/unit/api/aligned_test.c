@@ -7,6 +7,7 @@
 #include "slab/size_class.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "unit/lent.h"
 #include "unit/resident.h"
 
 #include <errno.h>
@@ -63,7 +64,9 @@ TEST(every_way_leads_to_the_smallest_class_that_is_aligned)
                 void *block = NULL;
                 CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), 0);
                 CHECK(is_aligned(block, alignment));
-                CHECK_EQ(hak_malloc_usable_size(block), hak_size_classes[class_index].block_bytes);
+                size_t usable = hak_malloc_usable_size(block);
+                CHECK(usable == hak_size_classes[class_index].block_bytes ||
+                      (alignment <= 16 && may_be_so_long(bytes, usable)));
                 hak_free(block);
             }
         }

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "public.h"
 #include "threads.h"
+#include "unit/lent.h"
 
 struct errand {
     size_t bytes;
@@ -42,7 +43,7 @@ TEST(a_thread_keeps_small_blocks_that_it_frees)
 {
     size_t sizes[] = {1, 8, 16, 48, 64, 100, 1000, 3500, 5000, 30000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        CHECK(keeps(sizes[i], hak_malloc(sizes[i])));
+        CHECK(keeps(sizes[i], block_of_own_class(sizes[i])));
 }
 
 TEST(blocks_of_private_heaps_are_returned_to_them)

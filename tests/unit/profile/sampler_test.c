@@ -401,7 +401,7 @@ TEST(pops_are_counted_exactly_while_allocations_are_sampled)
     be_started_with(__func__, "caches=thread,heap_profile_samples=0");
     CHECK(hak_thread_cache() != NULL);
     hak_free(hak_malloc(600));
-    for (int i = 0; i < 8; i++) /* the bin has slots and blocks from here on */
+    for (int i = 0; i < 16; i++) /* the bin has slots and blocks from here on */
         pair(70);
     uint64_t before = popped(), live_before = live_blocks();
     hak_profile_start(3000);

@@ -65,20 +65,20 @@ static struct snapshot_class class_of(size_t bytes)
 TEST(blocks_that_leave_slabs_are_counted_by_class)
 {
     static void *blocks[1000];
-    CHECK_EQ(class_of(100).taken_blocks, 0);
+    CHECK_EQ(class_of(128).taken_blocks, 0);
     for (int i = 0; i < 1000; i++)
-        CHECK((blocks[i] = hak_malloc(100)) != NULL);
-    struct snapshot_class first = class_of(100);
+        CHECK((blocks[i] = hak_malloc(128)) != NULL);
+    struct snapshot_class first = class_of(128);
     CHECK_EQ(first.live_blocks, 1000);
     CHECK_EQ(first.taken_blocks, first.live_blocks + first.cached_blocks);
     for (int i = 0; i < 1000; i++)
         hak_free(blocks[i]);
     hak_reclaim_trim(0);
-    CHECK_EQ(class_of(100).cached_blocks, 0);
-    CHECK_EQ(class_of(100).taken_blocks, first.taken_blocks);
+    CHECK_EQ(class_of(128).cached_blocks, 0);
+    CHECK_EQ(class_of(128).taken_blocks, first.taken_blocks);
     CHECK(hak_calloc(1, 4000) != NULL);
-    CHECK(hak_malloc(100) != NULL);
-    struct snapshot_class second = class_of(100);
+    CHECK(hak_malloc(128) != NULL);
+    struct snapshot_class second = class_of(128);
     CHECK_EQ(second.taken_blocks - first.taken_blocks, 1 + second.cached_blocks);
     CHECK_EQ(class_of(4000).taken_blocks, 1 + class_of(4000).cached_blocks);
 }
