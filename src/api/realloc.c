@@ -178,12 +178,15 @@ HAK_INLINE bool fits(size_t old_bytes, size_t spare_bytes, size_t bytes)
     return bytes <= old_bytes && bytes >= old_bytes - spare_bytes;
 }
 
-/* The same for a block that would become, or stay, a small one. Half of it may be unused; of one
- * above 4 KiB that is in a slab, less than what saves a third by moving: there memory matters more
- * than the copy. */
+/* The same for a block that would become, or stay, a small one. Half of it may be unused, and more
+ * of a line, which served a shorter class that had no blocks yet (heap/refill.h); of one above 4
+ * KiB that is in a slab, less than what saves a third by moving: there memory matters more than the
+ * copy. */
 HAK_INLINE bool stays(size_t old_bytes, size_t bytes)
 {
     size_t most_bytes = old_bytes - old_bytes / SAVED_SHARE;
+    if (old_bytes <= HAK_CACHE_LINE_BYTES && bytes > 8)
+        return bytes <= old_bytes;
     if (!fits(old_bytes, old_bytes / 2, bytes))
         return false;
     if (old_bytes <= HAK_CLASS_EVEN_BYTES_MAX || old_bytes > HAK_CLASS_BYTES_MAX)

@@ -18,9 +18,8 @@
 
 HAK_TLS struct held_heaps hak_held_heaps;
 
-/* Read before a cache is made; the others' page is then not touched until it is written. */
-HAK_AT_HAND static _Atomic uint32_t heap_count;
 static struct {
+    _Atomic uint32_t count;
     _Atomic uint32_t near_count;
     _Atomic uint32_t
         near_mask; /* which bits of a processor's number count: fewer for few threads */
@@ -32,7 +31,7 @@ static struct hak_lock heaps_lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS); /* to m
 uint32_t hak_heap_count(void)
 {
     /* acquire: partner is the release in make_locked */
-    return hak_load_acquire(&heap_count);
+    return hak_load_acquire(&heaps.count);
 }
 
 struct heap *hak_heap_at(uint32_t index)
@@ -102,7 +101,7 @@ struct heap *hak_heap_own(void)
  * others are. */
 static struct heap *make_locked(void)
 {
-    uint32_t count = hak_load_relaxed(&heap_count);
+    uint32_t count = hak_load_relaxed(&heaps.count);
     if (count == HAK_HEAPS_MOST ||
         (hak_held_heaps.note & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST)
         return NULL;
@@ -116,7 +115,7 @@ static struct heap *make_locked(void)
     heap->is_claimed = hak_lock_has_all() && hak_lock_try_among(&heap->lock);
     hak_heap_try_enter(heap);
     /* release: partner is the acquire in hak_heap_count */
-    hak_store_release(&heap_count, count + 1);
+    hak_store_release(&heaps.count, count + 1);
     hak_stat_global_add(heaps_created, 1);
     hak_event_log(make_heap, heap->owner.heap_id);
     return heap;
@@ -153,7 +152,7 @@ static struct heap *make(uint32_t seen, bool is_nested)
     struct heap *heap = NULL;
     if (hak_lock_is_inside() || !lock_table(is_nested))
         return NULL;
-    if (hak_load_relaxed(&heap_count) == seen)
+    if (hak_load_relaxed(&heaps.count) == seen)
         heap = make_locked();
     hak_lock_give(&heaps_lock);
     return heap;
@@ -198,7 +197,7 @@ static struct heap *try_all(const struct heap *first)
 /* Without having waited, no more than processors were seen. */
 static bool may_be_more(void)
 {
-    return hak_load_relaxed(&heap_count) < hak_load_relaxed(&heaps.near_count);
+    return hak_load_relaxed(&heaps.count) < hak_load_relaxed(&heaps.near_count);
 }
 
 static bool await(struct heap *heap)

@@ -318,7 +318,7 @@ uint32_t hak_refill_class(struct cache *cache, uint32_t class_index)
     if (HAK_LIKELY(room->lent_count >= LENT_MOST)) /* above it where two threads counted at once */
         return class_index;
     const struct heap *heap = hak_heap_near();
-    bool is_short = class_index < HAK_CLASS_COUNT &&
+    bool is_short = class_index > 0 && class_index < HAK_CLASS_COUNT &&
                     hak_size_classes[class_index].block_bytes <= LENT_BYTES_MOST;
     if (!is_short || (heap != NULL && has_at_hand(heap, class_index))) {
         room->lent_count = LENT_MOST;

@@ -3,7 +3,6 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "heap/heaps.h"
 #include "misuse/harden.h"
 #include "region/meta.h"
 
@@ -46,7 +45,6 @@ static struct bins *create(struct meta_pool *pool, uint32_t order)
     struct bins *bins = hak_meta_pool_take(pool, sizeof(void *) << order);
     if (bins != NULL)
         copy_headers(bins, &hak_bins_closed);
-    hak_heaps_grow_records_ahead(); /* they are so long that nothing may be left for slabs */
     return bins;
 }
 

@@ -14,7 +14,7 @@
 #define SLACK_SPANS 8u
 
 HAK_AT_HAND static struct {
-    struct keep_log keep;
+    HAK_CACHE_ALIGNED struct keep_log keep;
     uint64_t earned;       /* granules that the doubled slack saved, or would have saved */
     uint32_t earned_count; /* by so many spans */
     uint64_t judged_ms;

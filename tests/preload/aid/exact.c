@@ -36,6 +36,7 @@ struct counts {
 static void *(*heap_new)(void);
 static void *(*heap_malloc)(void *, size_t);
 static void (*heap_free)(void *, void *);
+static size_t (*good_size)(size_t);
 static void *(*heap_realloc)(void *, void *, size_t);
 static void *(*operator_new)(size_t);
 static void (*operator_delete)(void *);
@@ -224,12 +225,12 @@ int main(int argument_count, char **arguments)
     *(void **)&heap_malloc = find("hakmem_heap_malloc");
     *(void **)&heap_free = find("hakmem_heap_free");
     *(void **)&heap_realloc = find("hakmem_heap_realloc");
+    *(void **)&good_size = find("malloc_good_size");
     *(void **)&operator_new = find("_Znwm");
     *(void **)&operator_delete = find("_ZdlPv");
     for (size_t i = 0; i < SIZES; i++) {
-        void *probe = malloc(sizes[i] + (sizes[i] == 0)); /* counted with the least class */
-        class_bytes[i] = sizes[i] > LARGEST_CLASS_BYTES ? 0 : malloc_usable_size(probe);
-        free(probe);
+        size_t bytes = sizes[i] + (sizes[i] == 0); /* counted with the least class */
+        class_bytes[i] = sizes[i] > LARGEST_CLASS_BYTES ? 0 : good_size(bytes);
     }
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++)

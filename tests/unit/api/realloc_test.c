@@ -81,6 +81,16 @@ TEST(a_block_above_4_kib_moves_when_that_saves_a_third_of_it)
     }
 }
 
+/* The first blocks of short classes are longer than asked for. */
+TEST(a_block_of_a_line_stays_where_it_is_for_all_that_may_get_one)
+{
+    for (size_t bytes = 9; bytes <= 64; bytes++) {
+        unsigned char *block = hak_malloc(bytes);
+        CHECK_EQ(hak_realloc(block, bytes), block);
+        CHECK_EQ(hak_realloc(block, 9), block);
+    }
+}
+
 TEST(a_block_above_4_kib_stays_where_a_move_saves_less_than_a_third)
 {
     const size_t sizes[][2] = {{8192, 5441}, {32768, 24000}, {131072, 87361}, {131072, 131072}};

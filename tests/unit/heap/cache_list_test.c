@@ -62,20 +62,31 @@ TEST(a_returned_cache_keeps_its_blocks_as_far_as_there_is_room)
     CHECK_EQ(hak_cache_count(cache, CLASS), 0);
 }
 
-/* Bins of a processor are longer than a step of the records' area. */
-TEST(new_bins_leave_room_for_the_records_of_slabs)
+/* Takes records until so many bytes of their area are left. */
+static void leave(size_t left_bytes)
+{
+    size_t before = hak_meta_bytes();
+    while (hak_meta_bytes() == before) /* the last one is behind what was there before */
+        CHECK(hak_meta_take(HAK_CACHE_LINE_BYTES) != NULL);
+    size_t more = hak_meta_bytes() - before - HAK_CACHE_LINE_BYTES;
+    CHECK(hak_meta_take(more - left_bytes) != NULL);
+}
+
+TEST(a_new_cache_leaves_room_for_the_records_of_slabs)
 {
     CHECK(hak_process_start());
     struct heap *first = hak_heap_enter(), *second = hak_heap_enter();
     hak_heap_leave(second);
     hak_heap_leave(first);
     CHECK_EQ(hak_heap_count(), 2);
-    uint32_t word_count;
-    CHECK(hak_rooms_create(&word_count, true) != NULL);
-    size_t bytes = hak_meta_bytes();
-    for (int i = 0; i < 64; i++)
-        CHECK(hak_meta_take(320) != NULL);
-    CHECK_EQ(hak_meta_bytes(), bytes);
+    for (int i = 0; i < 4; i++) {
+        leave(8 * HAK_KIB);
+        take();
+        size_t bytes = hak_meta_bytes();
+        for (int j = 0; j < 64; j++)
+            CHECK(hak_meta_take(320) != NULL);
+        CHECK_EQ(hak_meta_bytes(), bytes);
+    }
 }
 
 TEST(free_caches_are_emptied_by_age)
