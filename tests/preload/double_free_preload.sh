@@ -6,7 +6,7 @@ command -v cc >/dev/null || skip "no C compiler"
 cat >"$work/twice.c" <<'END'
 #include <stdlib.h>
 #include <unistd.h>
-/* twice BYTES OTHERS: frees a block twice: in a row, or with the first of others in between, which
+/* twice BYTES OTHERS: frees a block twice: in a row, or with the last of others in between, which
  * are freed then. */
 int main(int argument_count, char **arguments)
 {
@@ -18,11 +18,11 @@ int main(int argument_count, char **arguments)
     void *volatile p = malloc(bytes);
     free(p);
     if (count > 0)
-        free(others[0]);
+        free(others[count - 1]);
     free(p);
     if (write(1, "both are over\n", 14) != 14)
         return 1;
-    for (int i = 1; i < count; i++)
+    for (int i = 0; i < count - 1; i++)
         free(others[i]);
     return 0;
 }
