@@ -14,9 +14,8 @@
 
 /* What the hot path reaches from one register: bins by id, and before them the bin of each size.
  * By the byte: a line of the table serves 64 sizes, and no request has to be rounded first. The
- * table of sizes is a little longer than pages: bins of up to 504 ids are on one. The last word is
- * written by the loader: being linked last (cmake/link_order.txt), it shares a page with zeroed
- * data. */
+ * table of sizes begins a page, so that the words of 504 ids lie on one. The last word is written
+ * by the loader: being linked last (cmake/link_order.txt), it shares a page with zeroed data. */
     .section .data.hak_hot, "aw"
     .p2align 12
 #define ROW(index, below, bytes) .fill (bytes) - (below), 1, HAK_BIN_OF_CLASS(index);
