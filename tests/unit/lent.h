@@ -10,11 +10,11 @@
 #include <stdbool.h>
 
 /* Whether a request of so many bytes, aligned as usual, may get a block that is so long: of its own
- * class, or the longest of four neighbours up to 1 KiB. */
+ * class, or the longest of four neighbours from 16 bytes to 1 KiB. */
 static inline bool may_be_so_long(size_t bytes, size_t usable)
 {
     uint32_t own = hak_size_classes[hak_class_of(bytes)].block_bytes;
-    if (usable == own || own > HAK_KIB)
+    if (usable == own || own < 16 || own > HAK_KIB)
         return usable == own;
     size_t step = 64;
     while (own > 4 * step)
