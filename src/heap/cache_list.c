@@ -129,7 +129,6 @@ struct cache *hak_cache_of_processor(void)
         count_caches(cache != NULL);
     }
     hak_lock_give(&hak_caches_lock_word);
-    hak_heaps_grow_records_ahead(); /* its bins are so long that nothing may be left for slabs */
     return cache;
 }
 
@@ -204,7 +203,6 @@ struct cache *hak_cache_take(void)
         count_caches(1);
     }
     hak_lock_give(&hak_caches_lock_word);
-    hak_heaps_grow_records_ahead();
     return cache;
 }
 

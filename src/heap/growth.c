@@ -143,7 +143,6 @@ static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
         return false;
     bool is_grown = grow_locked(cache, class_index);
     hak_rooms_unlock();
-    hak_heaps_grow_records_ahead(); /* longer bins may have taken what was left for slabs */
     return is_grown;
 }
 

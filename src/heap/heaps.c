@@ -39,12 +39,6 @@ struct heap *hak_heap_at(uint32_t index)
     return hak_load_relaxed(&heaps.list[index]);
 }
 
-void hak_heaps_grow_records_ahead(void)
-{
-    if (hak_heap_count() > 1)
-        hak_supply_grow_records_ahead();
-}
-
 bool hak_heaps_give_up_spares(void)
 {
     uint32_t count = hak_heap_count(), retired = 0;
@@ -105,7 +99,8 @@ static struct heap *make_locked(void)
     if (count == HAK_HEAPS_MOST ||
         (hak_held_heaps.note & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST)
         return NULL;
-    hak_supply_grow_records_ahead();
+    if (count != 0)
+        hak_supply_keep_reserve();
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
         return NULL;

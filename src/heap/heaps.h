@@ -85,10 +85,6 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms);
 uint32_t hak_heap_count(void);
 struct heap *hak_heap_at(uint32_t index);
 
-/* With more than one heap: memory for the records of the next slabs, so that nobody waits in one
- * while the kernel maps it. Outside of heaps. */
-void hak_heaps_grow_records_ahead(void);
-
 /* Some of the empty slabs that heaps keep become granules for all; false: no heap that can be
  * entered now has any. */
 bool hak_heaps_give_up_spares(void);

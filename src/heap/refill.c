@@ -174,7 +174,8 @@ static void gather(struct cache *cache, uint32_t class_index, const struct slab_
 /* After a refill that may have made a slab. */
 static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_index)
 {
-    hak_heaps_grow_records_ahead();
+    if (hak_heap_count() > 1)
+        hak_supply_grow_records_ahead();
     if (HAK_LIKELY(!hak_supply_is_low(class_index, &heap->owner)))
         return;
     gather(cache, class_index, &heap->owner, hak_supply_is_low);

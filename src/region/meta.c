@@ -12,6 +12,8 @@ struct hak_lock hak_meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
 struct hak_lock hak_meta_growth_lock = HAK_LOCK_START_WITH(HAK_LOCK_META_GROWTH);
 static _Atomic size_t used_bytes;    /* changed under the first; a hint without it */
 static _Atomic size_t earlier_bytes; /* of areas before it */
+static _Atomic bool keeps_reserve;   /* set once */
+static struct meta_pool for_good;    /* of records that are not given back */
 
 #define MORE_BYTES (16 * HAK_MIB)
 #define STEP_LEAST (64 * HAK_KIB)
@@ -35,12 +37,23 @@ static enum os_map grow_locked(size_t needed_bytes)
  * acquire: partner is the area's release; others may grow it without hak_meta_lock */
 static enum os_map grow(size_t needed_bytes)
 {
-    if (HAK_LIKELY(needed_bytes <= hak_load_acquire(&hak_region.meta.usable_bytes)))
+    if (needed_bytes <= hak_load_acquire(&hak_region.meta.usable_bytes))
         return OS_MAPPED;
     hak_lock_take(&hak_meta_growth_lock);
     enum os_map result = grow_locked(needed_bytes);
     hak_lock_give(&hak_meta_growth_lock);
     return result;
+}
+
+static size_t reserve(void)
+{
+    size_t usable = hak_load_relaxed(&hak_region.meta.usable_bytes);
+    return hak_load_relaxed(&keeps_reserve) ? wished_step(usable) / 2 : 0;
+}
+
+void hak_meta_keep_reserve(void)
+{
+    hak_store_relaxed(&keeps_reserve, true);
 }
 
 /* used_bytes may be of an area that another one follows by now: then this one grows too early. */
@@ -81,41 +94,69 @@ static bool extend(size_t bytes)
     return true;
 }
 
-static void *take_locked(size_t bytes)
+/* A record that costs no system call, and leaves so much after it if it is a new one. */
+static void *take_mapped(struct meta_pool *pool, size_t bytes, size_t left_bytes)
+{
+    void *record = pool->first;
+    if (record != NULL) {
+        pool->first = *(void **)record;
+        return record;
+    }
+    /* acquire: partner is the area's release, as in `grow` */
+    size_t used = hak_load_relaxed(&used_bytes);
+    if (used + bytes + left_bytes > hak_load_acquire(&hak_region.meta.usable_bytes))
+        return NULL;
+    hak_counter_add(&used_bytes, bytes);
+    return hak_region.meta.start + used;
+}
+
+/* The area is full, the kernel refuses memory, or others have taken what this thread has mapped. */
+static void *take_last(struct meta_pool *pool, size_t bytes, size_t left_bytes)
+{
+    size_t wished = bytes + left_bytes;
+    enum os_map result = grow(hak_load_relaxed(&used_bytes) + wished);
+    if (result == OS_MAP_TAKEN && extend(wished))
+        result = grow(wished);
+    if (result != OS_MAPPED)
+        grow(hak_load_relaxed(&used_bytes) + bytes);
+    return take_mapped(pool, bytes, 0);
+}
+
+/* Memory is mapped without the lock: those who find a record mapped do not wait for the kernel. */
+static void *take(struct meta_pool *pool, size_t bytes, size_t left_bytes)
 {
     bytes = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
-    enum os_map result = grow(hak_load_relaxed(&used_bytes) + bytes);
-    if (result == OS_MAP_TAKEN && extend(bytes))
-        result = grow(bytes);
-    if (result != OS_MAPPED)
-        return NULL;
-    void *record = hak_region.meta.start + hak_load_relaxed(&used_bytes);
-    hak_counter_add(&used_bytes, bytes);
-    return record;
-}
-
-void *hak_meta_take(size_t bytes)
-{
     hak_lock_take(&hak_meta_lock);
-    void *record = take_locked(bytes);
-    hak_lock_give(&hak_meta_lock);
-    return record;
-}
-
-void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
-{
-    hak_lock_take(&hak_meta_lock);
-    void *record = pool->first;
-    if (record != NULL)
-        pool->first = *(void **)record;
-    else
-        record = take_locked(bytes);
+    void *record = take_mapped(pool, bytes, left_bytes);
+    if (HAK_UNLIKELY(record == NULL)) {
+        hak_lock_give(&hak_meta_lock);
+        grow(hak_load_relaxed(&used_bytes) + bytes + left_bytes);
+        hak_lock_take(&hak_meta_lock);
+        record = take_mapped(pool, bytes, left_bytes);
+        if (record == NULL)
+            record = take_last(pool, bytes, left_bytes);
+    }
     if (record != NULL) {
         *(void **)record = NULL;
         hak_counter_add(&pool->taken_count, 1);
     }
     hak_lock_give(&hak_meta_lock);
     return record;
+}
+
+void *hak_meta_take(size_t bytes)
+{
+    return take(&for_good, bytes, reserve());
+}
+
+void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
+{
+    return take(pool, bytes, reserve());
+}
+
+void *hak_meta_pool_take_reserved(struct meta_pool *pool, size_t bytes)
+{
+    return take(pool, bytes, 0);
 }
 
 void hak_meta_pool_give(struct meta_pool *pool, void *record)

@@ -29,6 +29,13 @@ void *hak_meta_take(size_t bytes);
 /* A record from `pool`, else a zeroed one. All records of a pool have the same `bytes`. */
 void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
 
+/* The same for a caller who keeps others waiting, in a heap or by a lock: it is served from the
+ * reserve, too. */
+void *hak_meta_pool_take_reserved(struct meta_pool *pool, size_t bytes);
+
+/* From now on all but these leave a reserve of half a step: mapped, and unused. */
+void hak_meta_keep_reserve(void);
+
 /* Returns a record. Its first word is overwritten by the pool's link; the rest is kept. */
 void hak_meta_pool_give(struct meta_pool *pool, void *record);
 
@@ -36,7 +43,7 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record);
  * no page fault. */
 void hak_meta_prewarm(size_t bytes);
 
-/* Grows the area before it is full, so that no thread that needs a record waits for the kernel. */
+/* Fills the reserve up. */
 void hak_meta_grow_ahead(void);
 
 /* Bytes of metadata committed so far. */

@@ -40,7 +40,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
 {
     const struct size_class *size_class = &hak_size_classes[class_index];
     uint32_t shape = shape_of(size_class->word_count);
-    struct slab *slab = hak_meta_pool_take(&record_pools[shape], record_bytes(shape));
+    struct slab *slab = hak_meta_pool_take_reserved(&record_pools[shape], record_bytes(shape));
     if (slab == NULL)
         return NULL;
     hak_assert(hak_load_relaxed(&slab->remote_count) == 0);

@@ -208,7 +208,7 @@ static struct span *take_record(struct span_set *set)
 {
     struct span *record = set->spare;
     if (HAK_UNLIKELY(record == NULL))
-        return hak_meta_pool_take(&hak_span_free.records, sizeof *record);
+        return hak_meta_pool_take_reserved(&hak_span_free.records, sizeof *record);
     set->spare = hak_load_relaxed(&record->user);
     set->spare_count--;
     hak_store_relaxed(&record->user, NULL);

@@ -308,7 +308,7 @@ struct granule_range hak_span_detach(struct span *span)
 
 struct span *hak_span_attach(struct granule_range range)
 {
-    struct span *span = hak_meta_pool_take(&hak_span_free.records, sizeof *span);
+    struct span *span = hak_meta_pool_take_reserved(&hak_span_free.records, sizeof *span);
     if (span != NULL) {
         span->first = range.first;
         span->count = range.count;

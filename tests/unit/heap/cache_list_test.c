@@ -83,8 +83,9 @@ TEST(a_new_cache_leaves_room_for_the_records_of_slabs)
         leave(8 * HAK_KIB);
         take();
         size_t bytes = hak_meta_bytes();
+        struct meta_pool pool = {0};
         for (int j = 0; j < 64; j++)
-            CHECK(hak_meta_take(320) != NULL);
+            CHECK(hak_meta_pool_take_reserved(&pool, 320) != NULL);
         CHECK_EQ(hak_meta_bytes(), bytes);
     }
 }

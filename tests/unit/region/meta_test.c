@@ -141,6 +141,35 @@ TEST(records_are_there_before_they_are_asked_for)
     CHECK_EQ(hak_meta_bytes(), after);
 }
 
+TEST(a_reserve_is_left_to_those_who_keep_others_waiting)
+{
+    start();
+    hak_meta_keep_reserve();
+    struct meta_pool pool = {0};
+    for (size_t bytes = 64; bytes < 200 * HAK_KIB; bytes += 3000) {
+        CHECK(hak_meta_take(bytes) != NULL);
+        size_t before = hak_meta_bytes();
+        for (size_t left = 32 * HAK_KIB; left >= 320; left -= 320)
+            CHECK(hak_meta_pool_take_reserved(&pool, 320) != NULL);
+        CHECK_EQ(hak_meta_bytes(), before);
+    }
+}
+
+TEST(the_reserve_serves_all_where_no_more_memory_can_be_had)
+{
+    need_faults();
+    start();
+    hak_meta_keep_reserve();
+    CHECK(hak_meta_take(100) != NULL);
+    size_t before = hak_meta_bytes(), taken = HAK_CACHE_LINE_BYTES * 2;
+    hak_os_fault_every(1);
+    while (hak_meta_take(HAK_CACHE_LINE_BYTES) != NULL)
+        taken += HAK_CACHE_LINE_BYTES;
+    hak_os_fault_every(0);
+    CHECK_EQ(taken, before);
+    CHECK(hak_meta_take(HAK_CACHE_LINE_BYTES) != NULL);
+}
+
 TEST(more_records_than_can_be_had_are_done_without)
 {
     start();
