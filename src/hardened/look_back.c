@@ -42,7 +42,9 @@ static void look_at(struct heap *heap, char *block)
     if (hak_lock_is_inside() || !hak_heap_try_enter(heap))
         return;
     enum flaw flaw = find_flaw_inside(heap, block);
-    size_t bytes = hak_mark_unpack(hak_load_relaxed(hak_mark_of(block))).bytes;
+    /* Not where it is another heap's by now, whose marks may be cleared at this moment. */
+    size_t bytes =
+        flaw == FLAW_NONE ? 0 : hak_mark_unpack(hak_load_relaxed(hak_mark_of(block))).bytes;
     hak_heap_leave(heap);
     if (HAK_UNLIKELY(flaw == FLAW_BEHIND))
         hak_misuse("overflow", block, bytes, "the bytes behind it were overwritten");

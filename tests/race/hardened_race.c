@@ -3,6 +3,7 @@
  * freed by another thread than the one that took it, beside neighbours that live and die. */
 #include "../attack/hardened.h"
 #include "base/atomic.h"
+#include "process/reclaim.h"
 #include "public.h"
 
 #define RACERS 4
@@ -38,6 +39,33 @@ TEST(blocks_that_change_hands_are_never_taken_for_misused)
     for (size_t i = 0; i < SLOTS; i++)
         hak_free(atomic_load(&slots[i]));
     CHECK_ABORTS(hak_free((char *)hak_malloc(40) + 16), "hakmem: invalid free");
+}
+
+/* Each wave is of other classes than the one before, in granules that another thread's wave has just
+ * left. */
+static void *come_and_go(void *argument)
+{
+    uint64_t random = (uintptr_t)argument * 0x9e3779b97f4a7c15ull + 1;
+    for (int wave = 0; wave < 600; wave++) {
+        char *blocks[8];
+        for (size_t i = 0; i < 8; i++) {
+            random = random * 6364136223846793005ull + 1442695040888963407ull;
+            blocks[i] = hak_malloc(1 + (random >> 33) % 60000);
+            CHECK(blocks[i] != NULL);
+        }
+        for (size_t i = 0; i < 8; i++)
+            hak_free(blocks[i]);
+        if (wave % 4 == 0)
+            hak_reclaim_trim(0);
+    }
+    return NULL;
+}
+
+TEST(the_block_taken_last_is_looked_at_while_its_memory_serves_others)
+{
+    pthread_t threads[RACERS];
+    start_threads(threads, RACERS, come_and_go);
+    join_threads(threads, RACERS);
 }
 
 static _Atomic bool is_over;
