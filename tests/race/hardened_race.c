@@ -41,7 +41,7 @@ TEST(blocks_that_change_hands_are_never_taken_for_misused)
     CHECK_ABORTS(hak_free((char *)hak_malloc(40) + 16), "hakmem: invalid free");
 }
 
-/* Each wave is of other classes than the one before, in granules that another thread's wave has just
+/* Each wave is of other classes than the one before, in granules that another thread has just
  * left. */
 static void *come_and_go(void *argument)
 {
