@@ -82,6 +82,12 @@ static void publish(struct cache *cache)
     hak_rooms_show(cache);
 }
 
+/* Before the lock is taken, for which others may wait. */
+static void make_room(bool is_processors)
+{
+    hak_meta_make_room(hak_rooms_bytes(is_processors) + sizeof(struct cache));
+}
+
 static struct cache *create_locked(uint32_t id, enum cache_place place)
 {
     uint32_t word_count;
@@ -120,6 +126,7 @@ bool hak_caches_are_full(void)
 
 struct cache *hak_cache_of_processor(void)
 {
+    make_room(true);
     hak_lock_take(&hak_caches_lock_word);
     uint32_t id = hak_here_id();
     struct cache *cache = hak_bins_of[id]->cache;
@@ -189,6 +196,8 @@ static struct cache *unlink_free(struct cache **place)
 
 struct cache *hak_cache_take(void)
 {
+    if (!hak_load_relaxed(&has_free))
+        make_room(false);
     hak_lock_take(&hak_caches_lock_word);
     while (free_caches == NULL && orphans != NULL)
         settle_orphans(1);

@@ -100,7 +100,7 @@ static struct heap *make_locked(void)
         (hak_held_heaps.note & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST)
         return NULL;
     if (count != 0)
-        hak_supply_keep_reserve();
+        hak_meta_keep_reserve(); /* nobody waits in a heap while the kernel maps records */
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
         return NULL;

@@ -171,11 +171,17 @@ static void gather(struct cache *cache, uint32_t class_index, const struct slab_
     give_up_spares(class_index, owner, is_short);
 }
 
-/* After a refill that may have made a slab. */
-static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_index)
+/* After a heap was left in which a slab may have been made. With one heap nobody waits for it. */
+static void grow_records_ahead(void)
 {
     if (hak_heap_count() > 1)
         hak_supply_grow_records_ahead();
+}
+
+/* After a refill. */
+static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_index)
+{
+    grow_records_ahead();
     if (HAK_LIKELY(!hak_supply_is_low(class_index, &heap->owner)))
         return;
     gather(cache, class_index, &heap->owner, hak_supply_is_low);
@@ -259,6 +265,7 @@ static void *take_alone(struct cache *cache, uint32_t class_index, bool *is_zero
             break;
         bool has_slab = one_of(heap, class_index, &block, is_zero, &brought);
         hak_heap_leave(heap);
+        grow_records_ahead();
         if (has_slab || (turn == 0 && !bring(cache, class_index, &brought)))
             break;
     }

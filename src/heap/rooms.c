@@ -48,9 +48,19 @@ static struct bins *create(struct meta_pool *pool, uint32_t order)
     return bins;
 }
 
+static uint32_t order_of(bool is_processors)
+{
+    return is_processors ? ORDER_MOST : ORDER_FIRST;
+}
+
+size_t hak_rooms_bytes(bool is_processors)
+{
+    return sizeof(void *) << order_of(is_processors);
+}
+
 struct bins *hak_rooms_create(uint32_t *word_count, bool is_processors)
 {
-    uint32_t order = is_processors ? ORDER_MOST : ORDER_FIRST;
+    uint32_t order = order_of(is_processors);
     *word_count = 1u << order;
     return create(is_processors ? &processor_pool : &slot_pools[order], order);
 }

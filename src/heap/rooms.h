@@ -26,7 +26,8 @@ extern struct hak_lock hak_caches_lock_word;
 bool hak_rooms_try_lock(void);
 void hak_rooms_unlock(void);
 
-/* Memory for bins, all closed; NULL: out of memory. */
+/* Memory for bins, all closed; NULL: out of memory. And how much that is. */
+size_t hak_rooms_bytes(bool is_processors);
 struct bins *hak_rooms_create(uint32_t *word_count, bool is_processors);
 
 /* The same, back again. */

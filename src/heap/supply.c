@@ -297,12 +297,6 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
     return granules;
 }
 
-void hak_supply_keep_reserve(void)
-{
-    if (may_grow_ahead())
-        hak_meta_keep_reserve();
-}
-
 void hak_supply_grow_records_ahead(void)
 {
     if (may_grow_ahead())

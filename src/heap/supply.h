@@ -54,9 +54,7 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
 /* They were not needed. */
 void hak_supply_give_up(struct pool_granules *granules);
 
-/* From now on others leave memory for the records of the next slabs, which a refill fills up after
- * it has left its heap: nobody waits in one while the kernel maps it. */
-void hak_supply_keep_reserve(void);
+/* Maps memory for the records of the next slabs before it is needed. Outside of heaps. */
 void hak_supply_grow_records_ahead(void);
 
 /* Whether the pool has no warm granules for a slab of the class, or none at all. */

@@ -17,6 +17,8 @@ static struct meta_pool for_good;    /* of records that are not given back */
 
 #define MORE_BYTES (16 * HAK_MIB)
 #define STEP_LEAST (64 * HAK_KIB)
+/* So often what a thread has mapped may go to others. */
+#define TRIES 4
 
 static size_t wished_step(size_t usable)
 {
@@ -27,6 +29,8 @@ static enum os_map grow_locked(size_t needed_bytes)
 {
     struct area *area = &hak_region.meta;
     size_t usable = hak_load_relaxed(&area->usable_bytes);
+    if (needed_bytes <= usable) /* another thread has been here meanwhile */
+        return OS_MAPPED;
     size_t wished = hak_least(usable + wished_step(usable), area->room_bytes);
     if (wished > needed_bytes && hak_area_grow(area, wished, STEP_LEAST) == OS_MAPPED)
         return OS_MAPPED;
@@ -69,16 +73,21 @@ void hak_meta_grow_ahead(void)
 }
 
 /* Where the area is full, or others have mapped something in it, another one follows it somewhere
- * else. */
+ * else, with so many bytes mapped. */
 static bool extend(size_t bytes)
 {
     size_t guard = hak_os_page_bytes(), more = MORE_BYTES;
-    if (bytes > more)
-        return false;
     struct os_claim claim = {.front_bytes = guard, .bytes = guard + more + guard};
-    if (!hak_os_claim(&claim, ZONE_MORE_RECORDS))
+    if (bytes > more || !hak_os_claim(&claim, ZONE_MORE_RECORDS))
         return false;
     hak_os_claim_open(&claim);
+    struct area next;
+    hak_area_start(&next, claim.start + guard, more);
+    if (hak_area_grow(&next, bytes, STEP_LEAST) != OS_MAPPED) {
+        claim.is_whole = false; /* what lies between its ends is others' by now */
+        hak_os_claim_drop(&claim);
+        return false;
+    }
     hak_lock_take(&hak_meta_growth_lock);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&hak_region.meta.usable_bytes));
     /* In this order: a jump out of here, or a copy, leaves an area that is full. */
@@ -86,8 +95,11 @@ static bool extend(size_t bytes)
     hak_compiler_fence();
     hak_store_relaxed(&hak_region.meta.usable_bytes, 0);
     hak_compiler_fence();
-    hak_area_start(&hak_region.meta, claim.start + guard, 0);
+    hak_area_start(&hak_region.meta, next.start, 0);
     hak_store_relaxed(&used_bytes, 0);
+    hak_compiler_fence();
+    hak_region.meta.tried_bytes = next.tried_bytes;
+    hak_store_relaxed(&hak_region.meta.usable_bytes, hak_load_relaxed(&next.usable_bytes));
     hak_compiler_fence();
     hak_region.meta.room_bytes = more;
     hak_lock_give(&hak_meta_growth_lock);
@@ -100,6 +112,7 @@ static void *take_mapped(struct meta_pool *pool, size_t bytes, size_t left_bytes
     void *record = pool->first;
     if (record != NULL) {
         pool->first = *(void **)record;
+        *(void **)record = NULL;
         return record;
     }
     /* acquire: partner is the area's release, as in `grow` */
@@ -110,38 +123,49 @@ static void *take_mapped(struct meta_pool *pool, size_t bytes, size_t left_bytes
     return hak_region.meta.start + used;
 }
 
-/* The area is full, the kernel refuses memory, or others have taken what this thread has mapped. */
-static void *take_last(struct meta_pool *pool, size_t bytes, size_t left_bytes)
+/* The area is full, or the kernel refuses memory: the reserve serves all. What was needed may have
+ * been of an area that another one follows by now. */
+static void *take_last(struct meta_pool *pool, size_t bytes, size_t left_bytes, enum os_map result)
 {
     size_t wished = bytes + left_bytes;
-    enum os_map result = grow(hak_load_relaxed(&used_bytes) + wished);
-    if (result == OS_MAP_TAKEN && extend(wished))
-        result = grow(wished);
-    if (result != OS_MAPPED)
-        grow(hak_load_relaxed(&used_bytes) + bytes);
-    return take_mapped(pool, bytes, 0);
+    if (result == OS_MAP_TAKEN && grow(hak_load_relaxed(&used_bytes) + wished) == OS_MAP_TAKEN)
+        extend(wished);
+    void *record = take_mapped(pool, bytes, 0);
+    if (record == NULL && grow(hak_load_relaxed(&used_bytes) + bytes) == OS_MAPPED)
+        record = take_mapped(pool, bytes, 0);
+    return record;
 }
 
-/* Memory is mapped without the lock: those who find a record mapped do not wait for the kernel. */
+/* Under the lock, which is not held while memory is mapped: others, who find a record, do not wait
+ * for the kernel. They may take what this thread has mapped; then it maps more. */
+static void *take_locked(struct meta_pool *pool, size_t bytes, size_t left_bytes)
+{
+    void *record = take_mapped(pool, bytes, left_bytes);
+    enum os_map result = OS_MAPPED;
+    for (int i = 0; record == NULL && result == OS_MAPPED && i < TRIES; i++) {
+        size_t needed = hak_load_relaxed(&used_bytes) + bytes + left_bytes;
+        hak_lock_give(&hak_meta_lock);
+        result = grow(needed);
+        hak_lock_take(&hak_meta_lock);
+        record = take_mapped(pool, bytes, left_bytes);
+    }
+    return record != NULL ? record : take_last(pool, bytes, left_bytes, result);
+}
+
 static void *take(struct meta_pool *pool, size_t bytes, size_t left_bytes)
 {
     bytes = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
     hak_lock_take(&hak_meta_lock);
-    void *record = take_mapped(pool, bytes, left_bytes);
-    if (HAK_UNLIKELY(record == NULL)) {
-        hak_lock_give(&hak_meta_lock);
-        grow(hak_load_relaxed(&used_bytes) + bytes + left_bytes);
-        hak_lock_take(&hak_meta_lock);
-        record = take_mapped(pool, bytes, left_bytes);
-        if (record == NULL)
-            record = take_last(pool, bytes, left_bytes);
-    }
-    if (record != NULL) {
-        *(void **)record = NULL;
+    void *record = take_locked(pool, bytes, left_bytes);
+    if (record != NULL)
         hak_counter_add(&pool->taken_count, 1);
-    }
     hak_lock_give(&hak_meta_lock);
     return record;
+}
+
+void hak_meta_make_room(size_t bytes)
+{
+    grow(hak_load_relaxed(&used_bytes) + bytes + reserve());
 }
 
 void *hak_meta_take(size_t bytes)

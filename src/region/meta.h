@@ -8,7 +8,7 @@
  *             into a pool still points at a record of its kind.
  * Threads     one lock (META). Another one (META_GROWTH) is held while the area grows, mostly ahead
  *             of need and without the first.
- * Tests       tests/unit/region/meta_test.c
+ * Tests       tests/unit/region/meta_test.c, tests/race/meta_race.c
  */
 #ifndef HAK_REGION_META_H
 #define HAK_REGION_META_H
@@ -33,7 +33,7 @@ void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
  * reserve, too. */
 void *hak_meta_pool_take_reserved(struct meta_pool *pool, size_t bytes);
 
-/* From now on all but these leave a reserve of half a step: mapped, and unused. */
+/* From now on all other calls leave a reserve of half a step: mapped, and unused. */
 void hak_meta_keep_reserve(void);
 
 /* Returns a record. Its first word is overwritten by the pool's link; the rest is kept. */
@@ -45,6 +45,9 @@ void hak_meta_prewarm(size_t bytes);
 
 /* Fills the reserve up. */
 void hak_meta_grow_ahead(void);
+
+/* Maps memory for a record of so many bytes that will be taken under a lock. */
+void hak_meta_make_room(size_t bytes);
 
 /* Bytes of metadata committed so far. */
 size_t hak_meta_bytes(void);

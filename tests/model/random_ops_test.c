@@ -110,6 +110,20 @@ TEST(no_system_call_is_made_inside_a_heap)
     hak_reclaim_trim(0);
 }
 
+/* Their slabs are made without a refill. */
+TEST(no_system_call_is_made_inside_a_heap_for_zero_blocks)
+{
+    static void *blocks[4000];
+    make_two_heaps();
+    if (hak_harden_has(HARDEN_EXACT))
+        SKIP("guards and marks of a slab are made with it");
+    hak_store_relaxed(&hak_os_fault.watch, check_outside);
+    for (size_t i = 0; i < 4000; i++)
+        CHECK((blocks[i] = hak_calloc(1, 10000)) != NULL);
+    for (size_t i = 0; i < 4000; i++)
+        hak_free(blocks[i]);
+}
+
 TEST(random_operations_agree_with_the_reference_on_huge_pages)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);

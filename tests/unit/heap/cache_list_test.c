@@ -62,16 +62,6 @@ TEST(a_returned_cache_keeps_its_blocks_as_far_as_there_is_room)
     CHECK_EQ(hak_cache_count(cache, CLASS), 0);
 }
 
-/* Takes records until so many bytes of their area are left. */
-static void leave(size_t left_bytes)
-{
-    size_t before = hak_meta_bytes();
-    while (hak_meta_bytes() == before) /* the last one is behind what was there before */
-        CHECK(hak_meta_take(HAK_CACHE_LINE_BYTES) != NULL);
-    size_t more = hak_meta_bytes() - before - HAK_CACHE_LINE_BYTES;
-    CHECK(hak_meta_take(more - left_bytes) != NULL);
-}
-
 TEST(a_new_cache_leaves_room_for_the_records_of_slabs)
 {
     CHECK(hak_process_start());
@@ -79,12 +69,12 @@ TEST(a_new_cache_leaves_room_for_the_records_of_slabs)
     hak_heap_leave(second);
     hak_heap_leave(first);
     CHECK_EQ(hak_heap_count(), 2);
-    for (int i = 0; i < 4; i++) {
-        leave(8 * HAK_KIB);
+    struct meta_pool pool = {0};
+    for (size_t i = 0; i < 40; i++) {
+        CHECK(hak_meta_take(64 + i * 1000) != NULL);
         take();
         size_t bytes = hak_meta_bytes();
-        struct meta_pool pool = {0};
-        for (int j = 0; j < 64; j++)
+        for (size_t left = 32 * HAK_KIB; left >= 320; left -= 320) /* the whole reserve */
             CHECK(hak_meta_pool_take_reserved(&pool, 320) != NULL);
         CHECK_EQ(hak_meta_bytes(), bytes);
     }
