@@ -112,7 +112,6 @@ static void *take_mapped(struct meta_pool *pool, size_t bytes, size_t left_bytes
     void *record = pool->first;
     if (record != NULL) {
         pool->first = *(void **)record;
-        *(void **)record = NULL;
         return record;
     }
     /* acquire: partner is the area's release, as in `grow` */
@@ -160,6 +159,8 @@ static void *take(struct meta_pool *pool, size_t bytes, size_t left_bytes)
     if (record != NULL)
         hak_counter_add(&pool->taken_count, 1);
     hak_lock_give(&hak_meta_lock);
+    if (record != NULL)
+        *(void **)record = NULL; /* the pool's link; a new page is touched without the lock */
     return record;
 }
 
