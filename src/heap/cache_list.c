@@ -126,7 +126,8 @@ bool hak_caches_are_full(void)
 
 struct cache *hak_cache_of_processor(void)
 {
-    make_room(true);
+    if (hak_own_cache() == NULL)
+        make_room(true);
     hak_lock_take(&hak_caches_lock_word);
     uint32_t id = hak_here_id();
     struct cache *cache = hak_bins_of[id]->cache;

@@ -49,10 +49,14 @@ static enum os_map grow(size_t needed_bytes)
     return result;
 }
 
+static size_t half_step(void)
+{
+    return wished_step(hak_load_relaxed(&hak_region.meta.usable_bytes)) / 2;
+}
+
 static size_t reserve(void)
 {
-    size_t usable = hak_load_relaxed(&hak_region.meta.usable_bytes);
-    return hak_load_relaxed(&keeps_reserve) ? wished_step(usable) / 2 : 0;
+    return hak_load_relaxed(&keeps_reserve) ? half_step() : 0;
 }
 
 void hak_meta_keep_reserve(void)
@@ -63,10 +67,9 @@ void hak_meta_keep_reserve(void)
 /* used_bytes may be of an area that another one follows by now: then this one grows too early. */
 void hak_meta_grow_ahead(void)
 {
-    const struct area *area = &hak_region.meta;
-    size_t usable = hak_load_relaxed(&area->usable_bytes);
-    size_t least = hak_load_relaxed(&used_bytes) + wished_step(usable) / 2;
-    if (least <= usable || !hak_lock_try(&hak_meta_growth_lock))
+    size_t least = hak_load_relaxed(&used_bytes) + half_step();
+    if (least <= hak_load_relaxed(&hak_region.meta.usable_bytes) ||
+        !hak_lock_try(&hak_meta_growth_lock))
         return;
     grow_locked(least);
     hak_lock_give(&hak_meta_growth_lock);
